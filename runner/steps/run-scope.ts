@@ -103,12 +103,13 @@ const MAX_CONVERSATION_LENGTH = 1_000_000;
 
 /**
  * The conversation of a run as capability executors see it: the opening prompt, then the output of each finished step. A conversation
- * that is too long loses its oldest outputs.
+ * that is too long loses its oldest outputs; a message of the system in their place tells how many.
  */
 export class Conversation {
   readonly #messages: ThreadMessage[] = [];
   #count = 0;
   #length = 0;
+  #dropped = 0;
 
   constructor(
     private readonly runId: string,
@@ -124,7 +125,11 @@ export class Conversation {
   }
 
   get messages(): readonly ThreadMessage[] {
-    return [...this.#messages];
+    const [prompt, ...outputs] = this.#messages;
+    if (prompt === undefined || this.#dropped === 0) return [...this.#messages];
+    const content = `[${this.#dropped} older messages are left out]`;
+    const mark = { ...prompt, messageId: `${this.runId}-left-out`, sender: 'system', content } as const;
+    return [prompt, mark, ...outputs];
   }
 
   #add(sender: ThreadMessage['sender'], content: string): void {
@@ -134,6 +139,7 @@ export class Conversation {
     while (this.#length > MAX_CONVERSATION_LENGTH && this.#messages.length > 2) {
       const [oldest] = this.#messages.splice(1, 1);
       this.#length -= oldest?.content.length ?? 0;
+      this.#dropped += 1;
     }
   }
 }

@@ -60,6 +60,30 @@ test('the additional context of a capability is the context of its step', async 
   expect(steps.calls[1]?.action).toMatchObject({ args: { hint: 'x' } });
 });
 
+test('S4-24 S4-25 later steps see the beginning of a long output, and its mark, wherever it is', async () => {
+  const long = success('x'.repeat(2_000), { context: ['y'.repeat(2_000)] });
+  const steps = testSteps((action) => (action.kind === 'tool' && action.tool === 'a' ? long : echo(action)));
+
+  await steps.run([
+    step('a', { outputTo: 'kept' }),
+    step('b', { args: { output: '${steps.a.output}', state: '${state.kept}', context: '${steps.a.context}' } }),
+  ]);
+
+  const [, call] = steps.calls;
+  const cut = (letter: string) => `${letter.repeat(968)}\n[truncated: 968 of 2000 bytes]`;
+  expect(call?.action).toMatchObject({ args: { output: cut('x'), state: cut('x'), context: [cut('y')] } });
+  expect(call?.context.messages()[0]).toMatchObject({ content: `a: ${cut('x')}` });
+});
+
+test('S4-24 S4-25 later steps see the beginning of outputs of branches that are too long together', async () => {
+  const steps = testSteps(echo);
+  const branches = ['a', 'b', 'c', 'd', 'e'].map((id) => [step(id, { args: { text: 'x'.repeat(990) } })]);
+
+  await steps.run([parallel(branches), step('then', { args: { all: '${steps.side-by-side.output}' } })]);
+
+  expect(steps.calls.at(-1)?.action).toMatchObject({ args: { all: { truncated: true, bytes: expect.any(Number) } } });
+});
+
 test('an unresolved token fails the step before its executor runs, and the error names step and place', async () => {
   const steps = testSteps(echo);
 

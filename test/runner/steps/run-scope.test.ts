@@ -15,13 +15,14 @@ test('the conversation is the prompt, then the output of each step', () => {
   ]);
 });
 
-test('a conversation that becomes too long loses its oldest steps, and every message id is unique', () => {
+test('a conversation that becomes too long loses its oldest steps, which is marked, and every message id is unique', () => {
   const conversation = new Conversation('r', new FakeClock());
   conversation.addPrompt('Do it');
   for (let index = 0; index < 100; index += 1) conversation.addOutput('fix', `${index} ${'x'.repeat(50_000)}`);
 
   const { messages: all } = conversation;
-  expect(all.reduce((sum, { content }) => sum + content.length, 0)).toBeLessThanOrEqual(1_000_000);
+  expect(all.reduce((sum, { content }) => sum + content.length, 0)).toBeLessThanOrEqual(1_000_100);
+  expect(all[1]).toMatchObject({ sender: 'system', content: `[${102 - all.length} older messages are left out]` });
   expect(all[0]).toMatchObject({ content: 'Do it', messageId: 'r-1' });
   expect(all.at(-1)).toMatchObject({ content: expect.stringMatching(/^fix: 99 /), messageId: 'r-101' });
   expect(new Set(all.map(({ messageId }) => messageId)).size).toBe(all.length);

@@ -39,7 +39,8 @@ export async function answerRequest(request: Fields, session: ApiSession): Promi
   } catch (error) {
     const { message, code } = fieldsOf(error);
     const text = typeof message === 'string' ? message : String(error);
-    return refuse(text.slice(0, MAX_MESSAGE_CHARACTERS), typeof code === 'string' ? code : undefined);
+    const shown = text.length <= MAX_MESSAGE_CHARACTERS ? text : `${text.slice(0, MAX_MESSAGE_CHARACTERS)} …`;
+    return refuse(shown, typeof code === 'string' ? code : undefined);
   }
 }
 

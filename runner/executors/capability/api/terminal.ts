@@ -41,7 +41,8 @@ async function untilEnd(process: ContainedProcess, command: string, session: Api
     const { stdout, stderr, truncated, status } = await captureOutput(process, options);
     const exitCode = codeOf(status);
     const text = command.slice(0, MAX_AUDITED_CHARACTERS);
-    context.audit('capability_command', { execution_id: executionId, command: text, exit_code: exitCode });
+    const mark = text === command ? {} : { truncated: true };
+    context.audit('capability_command', { execution_id: executionId, command: text, exit_code: exitCode, ...mark });
     return { exitCode, stdout, stderr, truncated };
   } finally {
     signal.removeEventListener('abort', stop);

@@ -237,6 +237,19 @@ describe('terminal', () => {
     );
   });
 
+  test('a long command is cut in the transcript, and so is the reason of a refusal, with a mark', async () => {
+    const long = 'x'.repeat(3_000);
+    const bench = await capabilityBench(
+      tryAll(`terminal.executeCommand(': ${long}')`, `fs.readFile('${long}/${'y/'.repeat(300)}')`),
+    );
+
+    const [, refusal] = await results(bench);
+
+    const commands = bench.audits.filter(({ kind }) => kind === 'capability_command').map(({ data }) => data);
+    expect(commands).toMatchObject([{ command: `: ${'x'.repeat(498)}`, truncated: true }]);
+    expect(refusal).toMatch(/x …$/);
+  });
+
   test('at most eight commands run at a time, even when they are requested at once', async () => {
     const bench = await capabilityBench(
       handler(`

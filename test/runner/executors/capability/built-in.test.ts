@@ -64,6 +64,15 @@ describe('the built-in executor of skills', () => {
     });
   });
 
+  test.each([
+    [3_000, /exited with code 4: … x{2000}$/],
+    [5_000_000, /exited with code 4: … x{1998} …$/],
+  ])('the end of a stderr of %i bytes is marked as cut', async (bytes, message) => {
+    const bench = await skillBench({ 'run.sh': `head -c ${bytes} /dev/zero | tr "\\0" x >&2; exit 4` });
+
+    expect(errorOf(await bench.run())).toMatchObject({ code: 'CAPABILITY_FAILED', message });
+  });
+
   test('output of more than 4 MiB is cut and marked', async () => {
     const bench = await skillBench({ 'run.sh': 'head -c 5000000 /dev/zero | tr "\\0" x' });
 

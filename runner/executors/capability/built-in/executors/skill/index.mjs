@@ -32,7 +32,7 @@ onActionBlockInvocation(async ({ params, projectPath }) => {
   const { code, signal, stdout, stderr } = await run(script, inputs, projectPath);
   if (code !== 0) {
     const how = signal === null ? `exited with code ${code}` : `was killed by ${signal}`;
-    const why = stderr.text.trim().slice(-MAX_ERROR_CHARACTERS);
+    const why = endOf(stderr);
     throw new Error(`the script of ${params.capabilityName} ${how}${why === '' ? '' : `: ${why}`}`);
   }
   const result = parsed(stdout);
@@ -40,6 +40,12 @@ onActionBlockInvocation(async ({ params, projectPath }) => {
   const marks = { ...(stdout.isWhole ? {} : CUT_STDOUT), ...(stderr.isWhole ? {} : CUT_STDERR) };
   return { stdout: stdout.text, stderr: stderr.text, exit_code: code, ...marks };
 });
+
+/** Marked where it is cut. Of a stderr that is too large, the end is not kept. */
+function endOf({ text, isWhole }) {
+  const shown = isWhole ? text.trim() : `${text.trim()} …`;
+  return shown.length <= MAX_ERROR_CHARACTERS ? shown : `… ${shown.slice(-MAX_ERROR_CHARACTERS)}`;
+}
 
 async function findScript(folder, named) {
   if (named !== undefined && typeof named !== 'string') throw new Error('`script` of capability.yaml must be text');
