@@ -72,7 +72,8 @@ export function readablePaths({
   const home = homeOf(env);
   const onPath = searchPath(env).flatMap((folder) => toolchainAround(folder, home));
   const derived = [...onPath, ...fromVariables(env), ...TOOLS.map(inHome(home))].map((path) => resolve(path));
-  const isTooWide = (path: string) => covers(path, home) || deniedIn(home).some((denied) => covers(denied, path));
+  const closed = deniedIn(home);
+  const isTooWide = (path: string) => covers(path, home) || closed.some((denied) => covers(denied, path));
   const tools = derived.filter((path) => !isTooWide(path));
   return [...new Set([...SYSTEM, ...tools, ...programs.flatMap(withCodexPath), ...readable])];
 }
@@ -91,7 +92,7 @@ function deniedPaths(facts: ProfileFacts): string[] {
   const opened = readablePaths(facts);
   const isNeeded = (path: string) =>
     !readable.includes(path) &&
-    (opened.some((open) => covers(open, path)) || !readable.some((named) => isInside(path, named)));
+    (!readable.some((named) => isInside(path, named)) || opened.some((open) => covers(open, path)));
   return [...ROOT_ONLY, ...[...closed, ...secrets, dirname(workspace)].filter(isNeeded)].filter(exists);
 }
 
