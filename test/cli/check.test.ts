@@ -494,11 +494,26 @@ describe('the environment', () => {
     expect(of('low_disk')).toMatchObject([{ line: 5 }]);
   });
 
-  test('runtime.isolation: none is a warning with its reason', async () => {
-    const { code, of } = await checked(goodWorld(), settings('runtime: { isolation: none }'));
+  test('SEC-12 runtime.isolation: none is a warning with its reason, and says which secrets agents can read', async () => {
+    const provider = 'kind: memory\n  provider: { api_key: $BOARD_TOKEN }';
+    const text = settings('runtime: { isolation: none }').replace('kind: memory', provider);
+
+    const { code, of } = await checked(goodWorld({ BOARD_TOKEN: 'canary-board-token' }), text);
 
     expect(code).toBe(0);
-    expect(of('not_isolated')).toMatchObject([{ level: 'warning', line: 6 }]);
+    expect(of('not_isolated')).toMatchObject([
+      { level: 'warning', line: 7, message: expect.stringMatching(/state directory.*BOARD_TOKEN/) },
+    ]);
+  });
+
+  test('strangers are named without a label gate only where anyone may start agents', async () => {
+    const messageUnder = async (trust: string) => {
+      const text = settings('', '[]').replace('kind: memory', `kind: memory\n  trust: ${trust}`);
+      return (await checked(goodWorld(), text)).of('no_label_gate')[0]?.message;
+    };
+
+    expect(await messageUnder('anyone')).toContain('strangers');
+    expect(await messageUnder('[ann]')).not.toContain('strangers');
   });
 
   test('WORKFLOW.md inside the workspaces is reported', async () => {

@@ -144,6 +144,21 @@ Work`;
     expect(stdout + stderr).not.toContain(CANARY);
   });
 
+  test('SEC-12 a daemon that was allowed to start without them says what agents can read', async () => {
+    const daemon = await testDaemon({
+      settings: 'runtime: { isolation: none }',
+      provider: '{ api_key: $BOARD_TOKEN }',
+      env: { BOARD_TOKEN: CANARY },
+    });
+
+    expect(daemon.logLines.find(({ msg }) => msg === 'isolation of runs')).toMatchObject({
+      level: 'warn',
+      isolation: 'none',
+      detail: expect.stringContaining('agents can read the state directory'),
+      readable_by_agents: ['BOARD_TOKEN'],
+    });
+  });
+
   test('a daemon without a secret starts', async () => {
     const { status } = await startForbidden(local, {});
 

@@ -12,6 +12,7 @@ import type { Json } from '../../domain/json.js';
 import { allSteps, type Plan } from '../../domain/steps/plan.js';
 import { type LoginShell, readLoginShell, runShell } from '../shell.js';
 import { type CheckContext, type Finding, firstWord, positionIn, reporter, type ShellWord } from './finding.js';
+import { trustOf } from './posture.js';
 import {
   codexVersionFindings,
   INSTALL_CODEX,
@@ -168,7 +169,8 @@ export function riskFindings(context: CheckContext): Finding[] {
     findings.push(report('warning', code, at(path), message, advice));
 
   if (tracker.requiredLabels.length === 0) {
-    const message = 'no tracker.required_labels: every issue in an active state starts, also those of strangers';
+    const strangers = trustOf(tracker) === 'anyone' ? ', also those of strangers' : '';
+    const message = `no tracker.required_labels: every issue in an active state starts${strangers}`;
     warn(
       'no_label_gate',
       ['tracker', 'required_labels'],

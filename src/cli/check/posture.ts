@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { Containment } from '../../../runner/contain/process.js';
 import { type LimitMeans, limitsText, machineMemoryMb } from '../../../runner/contain/run-limits.js';
 import { usesProfile } from '../../../runner/executors/codex/thread-config.js';
-import type { Config } from '../../domain/config.js';
+import type { Config, Trust } from '../../domain/config.js';
 import type { Json } from '../../domain/json.js';
 import { allSteps, type Plan } from '../../domain/steps/plan.js';
 import { counted, formatTokens } from '../../text/format-numbers.js';
@@ -144,8 +144,14 @@ const ISSUES_OF = new Map([
   ['command', 'issues in the tracker'],
 ]);
 
-function starters({ kind, trust, requiredLabels }: Config['tracker']): string {
-  const rule = trust ?? (MEMBERS_BY_DEFAULT.includes(kind) ? 'members' : 'anyone');
+/** Whose issues may start agents. */
+export function trustOf({ kind, trust }: Config['tracker']): Trust {
+  return trust ?? (MEMBERS_BY_DEFAULT.includes(kind) ? 'members' : 'anyone');
+}
+
+function starters(tracker: Config['tracker']): string {
+  const { kind, requiredLabels } = tracker;
+  const rule = trustOf(tracker);
   const who =
     rule === 'members'
       ? 'members'
