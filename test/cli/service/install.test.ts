@@ -49,6 +49,17 @@ describe('baton service install', () => {
     expect(here.out()).toContain('    Environment="XDG_CONFIG_HOME=/nowhere/config"\n');
   });
 
+  test('SEC-30 the daemon applies changes without asking only after an install that says so', async () => {
+    const here = serviceWorld();
+
+    await here.install({ allowChanges: true });
+    const first = here.read(here.unitPath);
+    await here.install();
+
+    expect(first).toContain(`"run" "${here.dir}/WORKFLOW.md" "--allow-changes"\n`);
+    expect(here.read(here.unitPath)).not.toContain('allow-changes');
+  });
+
   test('a second install updates the unit and restarts a running service', async () => {
     const here = serviceWorld('*is-active*) echo active ;;');
     await here.install();
