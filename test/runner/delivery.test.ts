@@ -1,7 +1,7 @@
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { writeDeliveryFile } from '../../runner/delivery.js';
+import { pushQuestion, readHeldPush, writeDeliveryFile } from '../../runner/delivery.js';
 import type { Delivery } from '../../runner/git/delivery-file.js';
 import { ruleFor } from '../../runner/git/protected-paths.js';
 import { secretPrints } from '../../src/domain/find-secrets.js';
@@ -40,4 +40,26 @@ test('SEC-30 the files of the workflow are never pushed, nor are those that link
 test('SEC-30 the folder of the local tracker is never pushed, also when the settings do not name it', async () => {
   expect((await actionsWith('tracker: { kind: local }'))('ops/backlog/tasks/x.md')).toBe('leave_out');
   expect((await actionsWith('tracker: { kind: local, provider: { path: ../tasks } }'))('tasks/x.md')).toBe('leave_out');
+});
+
+test('SEC-30 the workflow may allow that its own files are pushed', async () => {
+  const actionOf = await actionsWith(
+    'tracker: { kind: local }\ndelivery: { protected_paths: { /ops/WORKFLOW.md: allow } }',
+  );
+
+  expect(actionOf('ops/WORKFLOW.md')).toBe('allow');
+  expect(actionOf('ops/.baton/x')).toBe('leave_out');
+});
+
+test.each([
+  [true, true],
+  [undefined, true],
+  [false, undefined],
+])('SEC-36 a report of a held push with isCut %s becomes a question with isCut %s', async (isCut, expected) => {
+  const folder = await tempFolder();
+  await writeFile(join(folder, 'held-push.json'), JSON.stringify({ digest: 'd', text: 't', isCut }));
+
+  const hold = await readHeldPush(folder);
+
+  expect(hold && pushQuestion('r', hold).isCut).toBe(expected);
 });

@@ -12,6 +12,9 @@ import { DIST } from '../support/dist.js';
 
 const execFileAsync = promisify(execFile);
 
+/** Written in two parts, so that this file has no finding itself. */
+const KEY = ['ghp', 'aB3dE6gH9'.repeat(4)].join('_');
+
 /** A clone in the workspace AB-1, a program that leaves a trace when it runs, and a private repository elsewhere. */
 async function attacked() {
   const setup = await gitSetup();
@@ -665,6 +668,30 @@ describe('SEC-32 protected paths in the history of a branch', () => {
     expect(await deliver(ws, 'AB-1', hold?.digest)).toBeNull();
   });
 
+  test.each<[string, (ws: string) => Promise<unknown>]>([
+    ['a long diff', (ws) => writeAt(ws, CI, '# x\n'.repeat(10_000))],
+    [
+      'many files',
+      (ws) => Promise.all(Array.from({ length: 101 }, (_, n) => writeAt(ws, `.github/workflows/${n}.yml`, 'x'))),
+    ],
+    [
+      'a diff beside a secret',
+      async (ws) => {
+        await writeAt(ws, CI, `on: push # ${KEY}\n`);
+        await writeAt(ws, 'notes', KEY);
+      },
+    ],
+  ])('SEC-36 %s is not shown whole, so it can only be declined', async (_, change) => {
+    const { ws, deliver } = await withCi();
+    await change(ws);
+
+    const hold = await deliver(ws);
+
+    expect(hold?.isCut).toBe(true);
+    expect(hold?.text.length).toBeLessThanOrEqual(32_000);
+    expect(hold?.text).not.toContain(KEY);
+  });
+
   test('so is a file that the next commit removes', async () => {
     const { ws, git, commitAt, deliver } = await withCi();
     await commitAt(ws, '.github/workflows/new.yml', 'CANARY');
@@ -795,28 +822,26 @@ describe('SEC-32 protected paths in the history of a branch', () => {
 });
 
 describe('SEC-31 secrets in what is pushed', () => {
-  const key = ['ghp', `${'aB3dE6gH9'.repeat(4)}`].join('_');
-
   test.each<[string, (setup: Awaited<ReturnType<typeof attacked>>) => Promise<unknown>]>([
-    ['a file', ({ ws }) => writeAt(ws, 'notes', `one\ntoken ${key}\n`)],
+    ['a file', ({ ws }) => writeAt(ws, 'notes', `one\ntoken ${KEY}\n`)],
     [
       'a commit that the next one takes back',
       async ({ ws, commit, git }) => {
-        await commit(ws, 'notes', key);
+        await commit(ws, 'notes', KEY);
         await git(ws, 'rm', '--quiet', 'notes');
         await git(ws, 'commit', '--quiet', '-m', 'hide');
       },
     ],
-    ['the message of a commit', ({ ws, git }) => git(ws, 'commit', '--quiet', '--allow-empty', '-m', key)],
+    ['the message of a commit', ({ ws, git }) => git(ws, 'commit', '--quiet', '--allow-empty', '-m', KEY)],
     [
       'a file with a NUL that an attribute calls binary',
       async ({ ws }) => {
         await writeAt(ws, '.gitattributes', '* binary');
-        await writeAt(ws, 'data', `\0\n${key}\n`);
+        await writeAt(ws, 'data', `\0\n${KEY}\n`);
       },
     ],
-    ['the name of a file', ({ ws }) => writeAt(ws, `${key}.txt`, '')],
-    ['a file in UTF-16', ({ ws }) => writeFile(join(ws, 'notes'), Buffer.from(`\ufeffone\ntoken ${key}\n`, 'utf16le'))],
+    ['the name of a file', ({ ws }) => writeAt(ws, `${KEY}.txt`, '')],
+    ['a file in UTF-16', ({ ws }) => writeFile(join(ws, 'notes'), Buffer.from(`\ufeffone\ntoken ${KEY}\n`, 'utf16le'))],
   ])('a key in %s holds the push, and is not shown', async (_, change) => {
     const setup = await attacked();
     const { ws, branches, push } = setup;
@@ -826,7 +851,7 @@ describe('SEC-31 secrets in what is pushed', () => {
     const error = await push().catch((reason: Error) => reason.message);
 
     expect(error).toMatch(/looks like a secret/);
-    expect(error).not.toContain(key);
+    expect(error).not.toContain(KEY);
     expect(await branches()).toEqual(['main']);
   });
 
