@@ -105,11 +105,15 @@ export class RunLog implements RunObserver {
     if (event.type === 'session_started' && event.sessionId) run.log = run.base.child({ session_id: event.sessionId });
     run.transcript.write(event.type, event);
     this.#tokens.add(runId, event, run.resumed);
-    const { level, message, fields } = eventLine(event);
-    if (level === 'trace' || level === 'debug') return run.log[level](fields, message);
+    const [level, message] = isPiece(event) ? PIECE : LINES[event.type];
+    if (level === 'trace' || level === 'debug') {
+      // The sentence costs more than everything else here.
+      if (run.log.isLevelEnabled(level)) run.log[level](eventFields(event), message);
+      return;
+    }
     const count = (run.counts.get(event.type) ?? 0) + 1;
     run.counts.set(event.type, count);
-    run.log[count <= MAX_LINES_PER_TYPE ? level : 'debug'](fields, message);
+    run.log[count <= MAX_LINES_PER_TYPE ? level : 'debug'](eventFields(event), message);
     if (count === MAX_LINES_PER_TYPE)
       run.log.warn({ event: event.type, count }, 'more of these are in the transcript only');
   }
@@ -224,18 +228,11 @@ function stepFields({ stepId, kind, within }: StepStart): object {
   return { step: stepId, kind, ...(within.length === 0 ? {} : { within }) };
 }
 
-/** The log line for an event of an agent: numbers, names and one short sentence. Everything else is in the transcript only. */
-interface EventLine {
-  readonly level: 'trace' | 'debug' | 'info' | 'warn';
-  readonly message: string;
-  readonly fields: object;
-}
-
-function eventLine(event: RuntimeEvent): EventLine {
+/** For the log line of an event: numbers, names and one short sentence. Everything else is in the transcript only. */
+function eventFields(event: RuntimeEvent): object {
   const { type, method, turnId, usage, data } = event;
-  const [level, message] = LINES[type];
   const detail = detailOf(event);
-  const fields = {
+  return {
     event: type,
     ...(detail === null ? {} : { detail }),
     ...(typeof data?.code === 'string' ? { code: data.code } : {}),
@@ -244,7 +241,6 @@ function eventLine(event: RuntimeEvent): EventLine {
     ...(turnId ? { turn_id: turnId } : {}),
     ...(usage ? { usage } : {}),
   };
-  return { level: isPiece(event) ? 'trace' : level, message, fields };
 }
 
 /** Events that end a run are at `debug`, because the end of the run reports them with code and detail. */
@@ -262,6 +258,8 @@ const LINES: { readonly [type in RuntimeEventType]: readonly ['debug' | 'info' |
   other_message: ['debug', 'agent did something unexpected'],
   notification: ['debug', 'message of the agent'],
 };
+
+const PIECE = ['trace', LINES.notification[1]] as const;
 
 /** For texts of agents and errors. */
 const MAX_DETAIL = 300;
