@@ -101,6 +101,11 @@ export class FairScheduler {
     this.#schedule();
   }
 
+  /** Resolves when it is the turn of the caller. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => this.add(resolve));
+  }
+
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;

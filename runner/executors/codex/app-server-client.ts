@@ -25,7 +25,6 @@ export interface ClientOptions {
 }
 
 interface ClientHandlers extends Omit<LineEvents, 'lineTooLong'> {
-  notification(method: string, params: unknown): void;
   /** Resolves to the reply. Returns `undefined` for an unknown method. */
   request(method: string, id: RpcId, params: unknown): Promise<unknown> | undefined;
 }
@@ -34,7 +33,7 @@ interface ClientHandlers extends Omit<LineEvents, 'lineTooLong'> {
 const DRAIN_MS = 1_000;
 
 /**
- * JSON-RPC with one app-server process. The connection is open until the agent ends, closes a pipe or breaks the protocol, or until
+ * JSON-RPC with one app-server process: vscode-jsonrpc matches requests and replies, notifications do not pass through it. The connection is open until the agent ends, closes a pipe or breaks the protocol, or until
  * `dispose`; then `closed` resolves, exactly once, to the reason. Every request has a time limit, and every pending request fails
  * when the connection closes: vscode-jsonrpc alone would wait for ever.
  */
@@ -100,6 +99,7 @@ export class AppServerClient {
     if (!process.stdin) throw new BatonError('internal_error', 'the agent was started without a stdin');
     const reader = new NewlineReader(process.stdout, scheduler, this.#openIds, {
       output: handlers.output,
+      notification: (method, params) => this.#guard(() => handlers.notification(method, params)),
       malformed: handlers.malformed,
       unexpectedId: handlers.unexpectedId,
       lineTooLong: () => this.#closeWith(new BatonError('line_too_long', 'the agent sent a line of over 10 MB')),
@@ -123,7 +123,6 @@ export class AppServerClient {
         },
       },
     });
-    connection.onNotification((method, params) => this.#guard(() => handlers.notification(method, params)));
     connection.onRequest((method, incoming) => this.#reply(method, incoming as unknown as IncomingRequest));
     connection.onClose(() => this.#close());
     connection.onError(([error]) => (error instanceof BatonError ? this.#closeWith(error) : this.#close()));

@@ -1,6 +1,6 @@
 import { type Fields, fieldsOf, listOf, textOf } from '../../../src/domain/json.js';
 import { OpenItems, Progress } from './open-items.js';
-import { isKnownRequest, isProgress, isRetryNotice, NOTICES, type RpcId } from './protocol.js';
+import { isDelta, isKnownRequest, isProgress, isRetryNotice, NOTICES, type RpcId } from './protocol.js';
 import type { Reporter } from './reporter.js';
 import type { FinishedTurn } from './turn.js';
 import { RateLimits, TokenUsage } from './usage.js';
@@ -38,6 +38,11 @@ export class MessageLog {
 
   notification(method: string, rawParams: unknown): void {
     const params = fieldsOf(rawParams);
+    if (isDelta(method)) {
+      // The deltas that follow within a moment are no news to the stall clock.
+      if (!this.reporter.delta(method, params) && isProgress(method, params)) this.progress.made();
+      return;
+    }
     this.#items.observe(method, params);
     if (isRetryNotice(method, params)) this.progress.retrying(params);
     else if (isProgress(method, params)) this.progress.made();
@@ -80,7 +85,7 @@ export class MessageLog {
     }
     const { threadId, totals } = reading;
     this.reporter.event('notification', { method, usage: totals, data: params });
-    this.reporter.signal({ type: 'usage', threadId, totals });
+    this.reporter.usage(threadId, totals);
   }
 
   #remember(method: string, params: Fields): void {

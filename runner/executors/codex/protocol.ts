@@ -129,6 +129,11 @@ const NEVER_PROGRESS: ReadonlySet<string> = new Set([
   'modelProvider/authRecoveryCompleted',
 ]);
 
+/** A piece of a text whose whole follows when its item ends. Nothing ever waits for one. */
+export function isDelta(method: string): boolean {
+  return method.endsWith('Delta') || method.endsWith('/delta');
+}
+
 const KNOWN_REQUESTS: ReadonlySet<string> = new Set(Object.values(REQUESTS));
 
 /** True for messages that show work. Heartbeats, counters and "reconnecting" notices must never mask a stall. */

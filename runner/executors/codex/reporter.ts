@@ -1,28 +1,50 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { stripVTControlCharacters } from 'node:util';
-import { fieldsOf, type Json, type JsonObject } from '../../../src/domain/json.js';
+import { type Fields, fieldsOf, type Json, type JsonObject } from '../../../src/domain/json.js';
 import type { RunSignal, RuntimeEvent, RuntimeEventType, TokenTotals } from '../../../src/domain/run-signal.js';
 import type { StepContext } from '../executor.js';
 import { type FairScheduler, readFairly } from '../read-lines.js';
+import { Deltas } from './deltas.js';
 import { NOTICES } from './protocol.js';
+import { UsageSignals } from './usage.js';
 
-/** Reports the events of a run to the core, each with its time, process and session. After `end` nothing is reported. */
+/**
+ * Reports the events of a run to the core, each with its time, process and session. Deltas of an item are joined, and reported before
+ * anything that follows them, except progress and token counts. After `end` nothing is reported.
+ */
 export class Reporter {
   pid: number | null = null;
   threadId: string | null = null;
   turnId: string | null = null;
+  readonly #deltas: Deltas;
+  readonly #usage: UsageSignals;
   #ended = false;
 
-  constructor(private readonly context: Pick<StepContext, 'emit' | 'clock' | 'workspace'>) {}
+  constructor(private readonly context: Pick<StepContext, 'emit' | 'clock' | 'workspace'>) {
+    this.#deltas = new Deltas(context.clock, (method, data) => this.#event('notification', { method, data }));
+    this.#usage = new UsageSignals(context.clock, (threadId, totals) =>
+      this.#emit({ type: 'usage', threadId, totals }),
+    );
+  }
 
   get sessionId(): string | null {
     return this.threadId !== null && this.turnId !== null ? `${this.threadId}-${this.turnId}` : null;
   }
 
   event(type: RuntimeEventType, extra: EventExtra = {}): void {
+    this.#deltas.flush();
+    this.#event(type, extra);
+  }
+
+  /** Returns true when the delta was joined to an earlier one. */
+  delta(method: string, params: Fields): boolean {
+    return !this.#ended && this.#deltas.add(method, params);
+  }
+
+  #event(type: RuntimeEventType, extra: EventExtra): void {
     const { data, ...rest } = extra;
-    this.signal({
+    this.#emit({
       type: 'event',
       event: {
         type,
@@ -42,11 +64,27 @@ export class Reporter {
   }
 
   signal(signal: RunSignal): void {
-    if (!this.#ended) this.context.emit(signal);
+    if (signal.type !== 'progress') this.#flush();
+    this.#emit(signal);
+  }
+
+  usage(threadId: string, totals: TokenTotals): void {
+    this.#usage.add(threadId, totals);
   }
 
   end(): void {
+    this.#deltas.flush();
+    this.#usage.end();
     this.#ended = true;
+  }
+
+  #flush(): void {
+    this.#deltas.flush();
+    this.#usage.flush();
+  }
+
+  #emit(signal: RunSignal): void {
+    if (!this.#ended) this.context.emit(signal);
   }
 
   #session(): Pick<RuntimeEvent, 'threadId' | 'turnId' | 'sessionId'> {

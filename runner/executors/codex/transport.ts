@@ -10,11 +10,12 @@ import {
 } from 'vscode-jsonrpc/node';
 import { BatonError } from '../../../src/domain/errors.js';
 import { type FairScheduler, LineSplitter, readFairly } from '../read-lines.js';
-import { type AgentLine, parseMessage, type RpcId } from './protocol.js';
+import { type AgentLine, isDelta, parseMessage, type RpcId } from './protocol.js';
 
 export interface LineEvents {
   /** Some bytes have arrived, whatever they are. */
   output(): void;
+  notification(method: string, params: unknown): void;
   malformed(reason: string, sample: string): void;
   /** A reply to no open request, a request whose id is still open, or a request beyond `MAX_OPEN_REQUESTS`. */
   unexpectedId(kind: 'reply' | 'request', id: RpcId): void;
@@ -38,16 +39,17 @@ export interface IncomingRequest {
 }
 
 /**
- * Reads one JSON object per line for vscode-jsonrpc. It hands over one message, and the next one when the connection has dispatched
- * it (`handled`), so that a fast agent cannot fill the queue of the connection. Only replies to open requests and requests with a
- * new id are handed over. After `dispose` the stream is drained and dropped.
+ * Reads one JSON object per line. Notifications go to `events`; replies to open requests and requests with a new id go to vscode-jsonrpc.
+ * Messages are handled in the order in which they were sent: the next line waits until the connection has dispatched the last message
+ * (`handled`), and, except after a delta, for a turn of the scheduler. So code that awaits a message goes on before the next message is
+ * handled, and the messages of a fast agent neither fill a queue nor delay other agents. After `dispose` the stream is drained and dropped.
  */
 export class NewlineReader extends AbstractMessageReader implements MessageReader {
   readonly #splitter = new LineSplitter();
   #callback: DataCallback = () => {};
-  #lines: Buffer[] = [];
-  #next = 0;
-  #drained: (() => void) | null = null;
+  /** Settles when the lines of the last chunk are handled. */
+  #work: Promise<void> = Promise.resolve();
+  #dispatched: () => void = () => {};
   #disposed = false;
 
   constructor(
@@ -65,7 +67,8 @@ export class NewlineReader extends AbstractMessageReader implements MessageReade
       onChunk: (chunk) => {
         if (this.#disposed) return undefined;
         this.events.output();
-        return this.#take(this.#splitter.push(chunk));
+        this.#work = this.#handleLines(this.#splitter.push(chunk));
+        return this.#work;
       },
       onEnd: () => void this.#finish(),
     });
@@ -74,66 +77,53 @@ export class NewlineReader extends AbstractMessageReader implements MessageReade
 
   /** To be called when the connection has dispatched the last message. */
   handled(): void {
-    this.#advance();
+    this.#dispatched();
   }
 
   /** The stream is still read, and dropped: an agent that blocks on a full pipe could not end. */
   override dispose(): void {
     super.dispose();
     this.#disposed = true;
-    this.#lines = [];
-    this.#settle();
+    this.#dispatched();
   }
 
   async #finish(): Promise<void> {
-    const busy = this.#drained;
-    if (busy) {
-      // The stream was destroyed while its last lines are still being handled: finish after them.
-      this.#drained = () => {
-        busy();
-        void this.#finish();
-      };
-      return;
-    }
+    // The stream may be destroyed while its last lines are still being handled.
+    await this.#work;
     const last = this.#disposed ? null : this.#splitter.end();
-    if (last) await this.#take([last]);
+    if (last) await this.#handleLines([last]);
     if (!this.#disposed) this.fireClose();
   }
 
-  #take(lines: Buffer[]): Promise<void> {
-    return new Promise((resolve) => {
-      this.#drained = resolve;
-      this.#lines = lines;
-      this.#next = 0;
-      this.#advance();
-    });
-  }
-
-  #advance(): void {
-    while (!this.#disposed) {
-      const line = this.#lines[this.#next++];
-      if (!line) {
-        if (this.#splitter.overflowed) this.events.lineTooLong();
-        this.#settle();
-        return;
-      }
+  async #handleLines(lines: readonly Buffer[]): Promise<void> {
+    let isAfterMessage = false;
+    for (const line of lines) {
+      if (isAfterMessage) await this.scheduler.turn();
+      if (this.#disposed) return;
       const parsed = parseMessage(line);
-      if (parsed.kind === 'blank') continue;
-      const message = this.#admit(parsed);
-      if (message) this.#callback(message);
-      else setImmediate(() => this.#advance());
-      return;
+      isAfterMessage = parsed.kind !== 'blank' && !(parsed.kind === 'notification' && isDelta(parsed.method));
+      if (parsed.kind === 'notification') this.#notify(parsed.method, parsed.params);
+      else if (parsed.kind !== 'blank') await this.#dispatch(this.#admit(parsed));
     }
+    if (this.#splitter.overflowed && !this.#disposed) this.events.lineTooLong();
   }
 
-  #settle(): void {
-    const drained = this.#drained;
-    this.#drained = null;
-    this.#lines = [];
-    drained?.();
+  #notify(method: string, params: unknown): void {
+    // `$/…` would control the connection itself (cancel, trace); it is not part of this protocol.
+    if (method.startsWith('$/')) this.events.malformed(`unexpected method ${method.slice(0, 50)}`, '');
+    else this.events.notification(method, params);
   }
 
-  #admit(line: Exclude<AgentLine, { kind: 'blank' }>): RpcMessage | null {
+  async #dispatch(message: RpcMessage | null): Promise<void> {
+    if (!message) return;
+    const dispatched = new Promise<void>((resolve) => {
+      this.#dispatched = resolve;
+    });
+    this.#callback(message);
+    await dispatched;
+  }
+
+  #admit(line: Exclude<AgentLine, { kind: 'blank' | 'notification' }>): RpcMessage | null {
     switch (line.kind) {
       case 'malformed':
         this.events.malformed(line.reason, line.sample);
@@ -151,13 +141,6 @@ export class NewlineReader extends AbstractMessageReader implements MessageReade
         const params: IncomingRequest = { id: line.id, params: line.params };
         return { jsonrpc: '2.0', id: line.id, method: line.method, params };
       }
-      case 'notification':
-        // `$/…` would control the connection itself (cancel, trace); it is not part of this protocol.
-        if (line.method.startsWith('$/')) {
-          this.events.malformed(`unexpected method ${line.method.slice(0, 50)}`, '');
-          return null;
-        }
-        return { jsonrpc: '2.0', method: line.method, params: line.params };
     }
   }
 }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../../src/domain/clock.js';
 import { type Fields, fieldsOf, textOf } from '../../../src/domain/json.js';
 import type { TokenTotals } from '../../../src/domain/run-signal.js';
 
@@ -72,6 +73,42 @@ export class TokenUsage {
 
   totalsOf(threadId: string): TokenTotals {
     return this.#last.get(threadId) ?? { input: 0, cached: 0, output: 0 };
+  }
+}
+
+const MIN_INTERVAL_MS = 1_000;
+
+/** Reports the last totals of each thread, at most once a second: the core stores its budgets with each report. */
+export class UsageSignals {
+  readonly #unreported = new Map<string, TokenTotals>();
+  #cancelTimer: (() => void) | null = null;
+
+  constructor(
+    private readonly clock: Pick<Clock, 'after'>,
+    private readonly report: (threadId: string, totals: TokenTotals) => void,
+  ) {}
+
+  add(threadId: string, totals: TokenTotals): void {
+    this.#unreported.set(threadId, totals);
+    if (this.#cancelTimer === null) this.#reportAndWait();
+  }
+
+  /** Reports what is left. */
+  flush(): void {
+    for (const [threadId, totals] of this.#unreported) this.report(threadId, totals);
+    this.#unreported.clear();
+  }
+
+  end(): void {
+    this.flush();
+    this.#cancelTimer?.();
+  }
+
+  #reportAndWait(): void {
+    this.#cancelTimer = null;
+    if (this.#unreported.size === 0) return;
+    this.flush();
+    this.#cancelTimer = this.clock.after(MIN_INTERVAL_MS, () => this.#reportAndWait());
   }
 }
 

@@ -56,7 +56,6 @@ test('S2-61 token counts are absolute totals of the thread, so a repeated notice
     { input: 100, cached: 10, output: 5 },
     { input: 100, cached: 10, output: 5 },
     { input: 200, cached: 20, output: 10 },
-    { input: 200, cached: 20, output: 10 },
   ]);
   expect(outcome).toMatchObject({ output: { usage: { input: 200, cached: 20, output: 10 } } });
   expect(events('turn_completed').at(-1)?.usage).toEqual({ input: 200, cached: 20, output: 10 });
