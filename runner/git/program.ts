@@ -74,8 +74,12 @@ function note(line: string): void {
   process.stdout.write(`baton: ${line}\n`);
 }
 
-process.exitCode = await main(process.argv[2]).catch((error: unknown) => {
-  const { code, message } = toBatonError(error);
-  process.stderr.write(`baton: ${code}: ${message}\n`);
-  return 1;
-});
+main(process.argv[2])
+  .catch((error: unknown) => {
+    const { code, message } = toBatonError(error);
+    process.stderr.write(`baton: ${code}: ${message}\n`);
+    return 1;
+  })
+  .then((code) => {
+    process.exitCode = code;
+  });
