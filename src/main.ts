@@ -1,5 +1,9 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
+import module from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { stateBase } from './state-dir.js';
 
 const { version, engines } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   readonly version: string;
@@ -13,6 +17,7 @@ async function main(argv: readonly string[]): Promise<number> {
       `Node ${engines.node} is needed, this is ${process.versions.node}. Install a newer one: https://nodejs.org`,
     );
   }
+  keepCompiledCode();
   // Imported only now: an older Node cannot parse these modules.
   const { runProgram } = await import('./cli/program.js');
   return runProgram(argv, version);
@@ -23,6 +28,18 @@ function isTooOld(present: string, needed: string): boolean {
   const [major = 0, minor = 0] = present.split('.').map(Number);
   const [neededMajor = 0, neededMinor = 0] = needed.replace('>=', '').split('.').map(Number);
   return major < neededMajor || (major === neededMajor && minor < neededMinor);
+}
+
+/**
+ * From Node 22.1 on, keeps what V8 has compiled, which saves a quarter of the time of a start. It is executed, so it lies in the folder of
+ * all state, which no run sees, and only where nobody else can write. Commands make no such folder where no daemon has run.
+ */
+function keepCompiledCode(): void {
+  const { enableCompileCache } = module as typeof module & { enableCompileCache?(folder: string): unknown };
+  const folder = stateBase({}, homedir());
+  const found = statSync(folder, { throwIfNoEntry: false });
+  const isOwn = found !== undefined && found.uid === process.geteuid?.() && (found.mode & 0o022) === 0;
+  if (isOwn) enableCompileCache?.(join(folder, 'compiled'));
 }
 
 /**
