@@ -212,6 +212,23 @@ describe('what Codex is asked for', () => {
     if (process.platform === 'linux') expect(exclude).toContain('SOME_TOKEN');
     expect(exclude).not.toContain('WANTED_TOKEN');
   });
+
+  test.runIf(process.platform === 'linux').each([
+    ['the profile, which has no network', {}, ['HTTPS_PROXY', 'DATABASE_URL']],
+    ['a sandbox of the workflow, whose commands may need a proxy', { threadSandbox: 'workspace-write' }, []],
+  ])('SEC-31 addresses with a password are kept from commands under %s', async (_, settings, expected) => {
+    const variables =
+      'HTTPS_PROXY=http://me:canary@proxy:1 DATABASE_URL=postgres://me:canary@db/x HTTP_PROXY=http://proxy:1 WANTED=http://me:canary@x';
+    const command = `export ${variables}; ${grants({})}`;
+
+    const { thread } = await sentBy({
+      command,
+      config: { codex: settings as Partial<CodexConfig>, runtime: { envAllow: ['WANTED'] } },
+    });
+
+    const names = ['HTTPS_PROXY', 'DATABASE_URL', 'HTTP_PROXY', 'WANTED'];
+    expect(names.filter((name) => thread.config.shell_environment_policy.exclude.includes(name))).toEqual(expected);
+  });
 });
 
 describe('the folder in /tmp that Codex needs', () => {

@@ -85,7 +85,7 @@ function overrides({ codex, envAllow, workspace, program, own, skills }: ThreadF
     ...(skills.length === 0 ? {} : { skills: { config: skills.map((path) => ({ path, enabled: false })) } }),
     // A login shell would read the user's profile, with its secrets, and reset PATH. Codex itself was started by one.
     allow_login_shell: false,
-    shell_environment_policy: { exclude: excludedVariables(program, envAllow, own) },
+    shell_environment_policy: { exclude: excludedVariables(program, envAllow, own, usesProfile(codex)) },
     // Only servers that exist may be named.
     ...(off.length === 0 ? {} : { mcp_servers: Object.fromEntries(off.map((name) => [name, { enabled: false }])) }),
   };
@@ -109,17 +109,23 @@ const FEATURES_OFF = [
   'shell_snapshot',
 ];
 
-/** Variables that commands do not get: logins of agents, and everything that looks like a secret and is not named in `runtime.env_allow`. */
+/**
+ * Variables that commands do not get: logins of agents, and everything that looks like a secret and is not named in `runtime.env_allow`. A
+ * proxy with a password is of use to commands with a network only, and the profile gives them none.
+ */
 function excludedVariables(
   { env }: AgentProgram,
   envAllow: readonly string[],
   { keyVariables }: OwnSettings,
+  isProfile: boolean,
 ): string[] {
-  const secrets = Object.keys(env).filter((name) => SECRET_NAME.test(name) && !envAllow.includes(name));
+  const isSecret = (name: string) => SECRET_NAME.test(name) || (isProfile && URL_WITH_PASSWORD.test(env[name] ?? ''));
+  const secrets = Object.keys(env).filter((name) => isSecret(name) && !envAllow.includes(name));
   return [...new Set([...AGENT_LOGINS, ...keyVariables, ...secrets])];
 }
 
 const SECRET_NAME = /KEY|TOKEN|SECRET|PASSW|CREDENTIAL/i;
+const URL_WITH_PASSWORD = /:\/\/[^\s/@]*:[^\s/@]+@/;
 
 /**
  * Throws when the reply to `thread/start` or `thread/resume` grants more than was asked for. Settings of the user and of an
