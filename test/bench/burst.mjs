@@ -10,10 +10,10 @@ import { fileURLToPath } from 'node:url';
 import { ended, now } from './measure.mjs';
 
 const AT_ONCE = 10;
-const LIMIT_MS = 300_000;
+const LIMIT_MS = 120_000;
 const TICKS_PER_SECOND = 100;
 const main = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
-const agent = fileURLToPath(new URL('instant-agent.sh', import.meta.url));
+const agent = fileURLToPath(new URL('instant-agent.pl', import.meta.url));
 const tracker = fileURLToPath(new URL('burst-tracker.mjs', import.meta.url));
 
 /** Issues per second and the processor time of the daemon. */
@@ -86,7 +86,7 @@ export async function bareLoop({ issues, isNamespaced }) {
             ),
             { cwd, env: { PATH: process.env.PATH, HOME: dir }, detached: true, stdio: ['pipe', 'pipe', 'inherit'] },
           )
-        : spawn('bash', [agent, server.port], { cwd, stdio: ['pipe', 'pipe', 'inherit'] });
+        : spawn('perl', [agent, server.port], { cwd, stdio: ['pipe', 'pipe', 'inherit'] });
       await session(child);
       rmSync(cwd, { recursive: true });
     }
@@ -105,21 +105,24 @@ async function session(child) {
   const over = ended(child);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const send = (message) => child.stdin.write(`${JSON.stringify(message)}\n`);
+  const next = async () => {
+    if ((await lines.next()).done) throw new Error('the agent has ended');
+  };
   const ask = async (message) => {
     send(message);
-    await lines.next();
+    await next();
   };
   await ask({ id: 1, method: 'initialize', params: {} });
   send({ method: 'initialized' });
   await ask({ id: 2, method: 'thread/start', params: {} });
   await ask({ id: 3, method: 'turn/start', params: {} });
-  await lines.next();
+  await next();
   child.stdin.end();
   await over;
 }
 
 function agentCommand(port) {
-  return `exec bash '${agent}' ${port}`;
+  return `exec perl '${agent}' ${port}`;
 }
 
 async function startTracker(issues) {
