@@ -122,7 +122,7 @@ function isTorn(path: string): boolean {
   }
 }
 
-const FLUSH_BYTES = 64_000;
+const FLUSH_BYTES = 256_000;
 const FLUSH_MS = 200;
 
 /**

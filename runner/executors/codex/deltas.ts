@@ -1,8 +1,8 @@
 import type { Clock } from '../../../src/domain/clock.js';
 import type { Fields } from '../../../src/domain/json.js';
 
-/** A text of this length is reported at once. The events of a run carry texts up to this length whole. */
-const MAX_TEXT = 2_000;
+/** The events of a run carry deltas up to this length whole. */
+export const MAX_DELTA = 10_000;
 /** Longer members are not kept. */
 const MAX_MEMBER = 200;
 const MAX_HELD = 8;
@@ -31,12 +31,12 @@ export class Deltas {
   add(method: string, params: Fields): boolean {
     const { delta } = params;
     const held = this.#held.find((other) => other.method === method && isSameItem(other.params, params));
-    if (held && typeof delta === 'string' && held.text.length + delta.length <= MAX_TEXT) {
+    if (held && typeof delta === 'string' && held.text.length + delta.length <= MAX_DELTA) {
       held.text += delta;
       return true;
     }
     if (held || this.#held.length === MAX_HELD) this.flush();
-    if (typeof delta === 'string' && delta.length <= MAX_TEXT && hasShortMembers(params)) {
+    if (typeof delta === 'string' && delta.length <= MAX_DELTA && hasShortMembers(params)) {
       this.#held.push({ method, params, text: delta });
       this.#cancelTimer ??= this.clock.after(MAX_HELD_MS, () => this.flush());
     } else {
@@ -58,11 +58,13 @@ export class Deltas {
 }
 
 function isSameItem(held: Fields, params: Fields): boolean {
-  const names = Object.keys(params);
-  return (
-    names.length === Object.keys(held).length &&
-    names.every((name) => name === 'delta' || (Object.hasOwn(held, name) && held[name] === params[name]))
-  );
+  let members = 0;
+  for (const name in params) {
+    if (name !== 'delta' && held[name] !== params[name]) return false;
+    members += 1;
+  }
+  for (const _ in held) members -= 1;
+  return members === 0;
 }
 
 function hasShortMembers(params: Fields): boolean {

@@ -5,8 +5,8 @@ import { type Fields, fieldsOf, type Json, type JsonObject } from '../../../src/
 import type { RunSignal, RuntimeEvent, RuntimeEventType, TokenTotals } from '../../../src/domain/run-signal.js';
 import type { StepContext } from '../executor.js';
 import { type FairScheduler, readFairly } from '../read-lines.js';
-import { Deltas } from './deltas.js';
-import { NOTICES } from './protocol.js';
+import { Deltas, MAX_DELTA } from './deltas.js';
+import { isDelta, NOTICES } from './protocol.js';
 import { UsageSignals } from './usage.js';
 
 /**
@@ -53,7 +53,7 @@ export class Reporter {
         ...this.#session(),
         ...rest,
         ...(namesFiles(data) ? { workspace: this.context.workspace } : {}),
-        ...(data === undefined ? {} : { data: rest.method === NOTICES.diff ? boundData(data, WIDE) : boundData(data) }),
+        ...(data === undefined ? {} : { data: boundData(data, limitsOf(rest.method)) }),
       },
     });
   }
@@ -113,14 +113,25 @@ const MAX_ENTRIES = 40;
 const MAX_DEPTH = 6;
 const MAX_TOTAL = 16_000;
 
+interface Limits {
+  readonly text: number;
+  readonly total: number;
+}
+
+const USUAL: Limits = { text: MAX_TEXT, total: MAX_TOTAL };
 /** For the diff of a turn, which people want to see whole. */
-const WIDE = { text: 100_000, total: 110_000 };
+const DIFF: Limits = { text: 100_000, total: 110_000 };
+const DELTA: Limits = { text: MAX_DELTA, total: MAX_TOTAL };
+
+function limitsOf(method = ''): Limits {
+  return method === NOTICES.diff ? DIFF : isDelta(method) ? DELTA : USUAL;
+}
 
 /**
  * Cuts data of an agent to a size for logs and pages: text, lists, maps, depth and the total are bounded. A member that was cut ends in
  * a mark for people and has `<name>_omitted` beside it, with the number of characters or entries left out.
  */
-export function boundData(value: unknown, max = { text: MAX_TEXT, total: MAX_TOTAL }): JsonObject {
+export function boundData(value: unknown, max = USUAL): JsonObject {
   const bounded = bound(value, 0, { left: max.total, text: max.text });
   const isMap = typeof bounded === 'object' && bounded !== null && !Array.isArray(bounded);
   return isMap ? (bounded as JsonObject) : { value: bounded };

@@ -63,12 +63,12 @@ test('progress does not wait for deltas, nor deltas for long', () => {
 test('SEC-18 the text and the number of deltas that are held are bounded, and no text is cut', () => {
   const { piece, seen } = reporting();
 
-  for (let i = 0; i < 100; i++) piece('a', 'x'.repeat(100));
+  for (let i = 0; i < 500; i++) piece('a', 'x'.repeat(100));
   for (let i = 0; i < 100; i++) piece(`${i}`, 'y');
   piece('long', 'z'.repeat(1_000_000));
   piece('odd', { not: 'a text' });
 
-  expect(seen().slice(0, 5)).toEqual(Array(5).fill(`a: ${'x'.repeat(2_000)}`));
+  expect(seen().slice(0, 5)).toEqual(Array(5).fill(`a: ${'x'.repeat(10_000)}`));
   expect(seen()).toHaveLength(5 + 100 + 2);
 });
 
