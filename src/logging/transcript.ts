@@ -26,6 +26,8 @@ const DEFAULT_MAX_BYTES = 50_000_000;
 const MAX_WAITING_BYTES = 8_000_000;
 /** Kept free for the two lines that report missing lines. */
 const RESERVED_BYTES = 300;
+/** More than a `gap` line. */
+const GAP_BYTES = 150;
 /** Lines about people and Baton. A share of the file is reserved for them, so that no agent can push them out. */
 const OWN_KINDS: ReadonlySet<string> = new Set([
   ...['run_began', 'closing_began', 'run_ended', 'prompt', 'hook', 'step_started', 'step_finished'],
@@ -47,12 +49,13 @@ export function openTranscript(dir: string, runId: string, options: TranscriptOp
   let isCut = false;
   const diffs = new DiffFilter();
   let closing: Promise<void> | null = null;
-  if (options.continues && isTorn(path)) file.append('\n');
+  if (options.continues && isTorn(path)) file.append(Buffer.from('\n'));
 
-  const append = (line: string): void => {
-    bytes += Buffer.byteLength(line);
+  const append = (line: Buffer): void => {
+    bytes += line.length;
     file.append(line);
   };
+  const appendMark = (kind: string, data: object): void => append(Buffer.from(`${formatLine(kind, data)}\n`));
 
   const write = (kind: string, data: unknown): void => {
     const isOwn = OWN_KINDS.has(kind);
@@ -60,22 +63,23 @@ export function openTranscript(dir: string, runId: string, options: TranscriptOp
       dropped += 1;
       return;
     }
-    const line = safeLine(formatLine(kind, data), options.redactor);
-    const gap = dropped > 0 && !isCut ? `${formatLine('gap', { lines: dropped })}\n` : '';
+    const line = Buffer.from(safeLine(formatLine(kind, data), options.redactor));
+    const isAfterGap = dropped > 0 && !isCut;
     const room = isOwn ? maxBytes : maxBytes * (1 - OWN_SHARE);
-    if (bytes + Buffer.byteLength(gap) + Buffer.byteLength(line) + RESERVED_BYTES > room) {
+    if (bytes + (isAfterGap ? GAP_BYTES : 0) + line.length + RESERVED_BYTES > room) {
       dropped += 1;
-      if (!isCut) append(`${formatLine('cut', { max_bytes: maxBytes })}\n`);
+      if (!isCut) appendMark('cut', { max_bytes: maxBytes });
       isCut = true;
       return;
     }
-    append(gap + line);
+    if (isAfterGap) appendMark('gap', { lines: dropped });
+    append(line);
     if (!isCut) dropped = 0;
   };
 
   const finish = (): Promise<void> => {
     for (const line of diffs.flush()) write(line.kind, line.data);
-    if (dropped > 0) append(`${formatLine(isCut ? 'cut' : 'gap', { lines: dropped })}\n`);
+    if (dropped > 0) appendMark(isCut ? 'cut' : 'gap', { lines: dropped });
     return file.close();
   };
 
@@ -122,18 +126,21 @@ function isTorn(path: string): boolean {
   }
 }
 
-const FLUSH_BYTES = 256_000;
+const BATCH_BYTES = 128_000;
 const FLUSH_MS = 200;
 
 /**
- * Appends lines to a file without blocking the caller. Lines are collected for a moment and written in batches, one after the other. The
- * file is created with the first batch. After the first error it is broken and writes nothing more.
+ * Appends lines to a file without blocking the caller. Lines are collected for a moment and written in batches, one after the other. They
+ * wait as bytes in a buffer that is used again: as strings they would fill the heap until the next full garbage collection. The file is
+ * created with the first batch. After the first error it is broken and writes nothing more.
  */
 class BatchWriter {
   readonly #path: string;
   readonly #onError: (error: Error) => void;
-  #batch: string[] = [];
-  #batchBytes = 0;
+  #batch: Buffer | null = null;
+  #used = 0;
+  /** A batch that was full and is written. A transcript with little to write keeps none. */
+  #spare: Buffer | null = null;
   #waitingBytes = 0;
   #timer: NodeJS.Timeout | null = null;
   #file: FileHandle | null = null;
@@ -154,13 +161,19 @@ class BatchWriter {
     return this.#isBroken;
   }
 
-  append(line: string): void {
-    const bytes = Buffer.byteLength(line);
-    this.#batch.push(line);
-    this.#batchBytes += bytes;
-    this.#waitingBytes += bytes;
-    if (this.#batchBytes >= FLUSH_BYTES) this.#flush();
-    else this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref();
+  append(line: Buffer): void {
+    this.#waitingBytes += line.length;
+    if (this.#used + line.length > BATCH_BYTES) {
+      const full = this.#batch;
+      this.#flush(() => {
+        this.#spare = full;
+      });
+    }
+    if (line.length > BATCH_BYTES) return this.#enqueue(line);
+    this.#batch ??= this.#spare ?? Buffer.allocUnsafeSlow(BATCH_BYTES);
+    this.#spare = null;
+    this.#used += line.copy(this.#batch, this.#used);
+    this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref();
   }
 
   async close(): Promise<void> {
@@ -174,24 +187,27 @@ class BatchWriter {
     this.#file = null;
   }
 
-  #flush(): void {
+  #flush(onWritten = () => {}): void {
     if (this.#timer) clearTimeout(this.#timer);
     this.#timer = null;
-    if (this.#batch.length === 0) return;
-    const [text, bytes] = [this.#batch.join(''), this.#batchBytes];
-    this.#batch = [];
-    this.#batchBytes = 0;
+    if (this.#batch) this.#enqueue(this.#batch.subarray(0, this.#used), onWritten);
+    this.#batch = null;
+    this.#used = 0;
+  }
+
+  #enqueue(bytes: Buffer, onWritten = () => {}): void {
     this.#written = this.#written.then(async () => {
-      await this.#write(text);
-      this.#waitingBytes -= bytes;
+      await this.#write(bytes);
+      this.#waitingBytes -= bytes.length;
+      onWritten();
     });
   }
 
-  async #write(text: string): Promise<void> {
+  async #write(bytes: Buffer): Promise<void> {
     if (this.#isBroken) return;
     try {
       this.#file ??= await create(this.#path);
-      await this.#file.appendFile(text);
+      await this.#file.appendFile(bytes);
     } catch (error) {
       this.#fail(error);
     }
