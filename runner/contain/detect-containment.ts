@@ -118,13 +118,16 @@ async function tryOut(form: NamespaceContainment): Promise<string | null> {
   }
 }
 
+/** Without other programs, because each one delays the start of the daemon. */
 const TRIAL = `
 [[ $PPID == 1 && -d /proc/$$ ]] || { echo 'not in a PID namespace of its own' >&2; exit 1; }
-read -r _ capabilities < <(grep CapEff /proc/self/status)
+while read -r name value; do [[ $name == CapEff: ]] && capabilities=$value; done < /proc/$$/status
 [[ $1 == any || $((16#$capabilities)) == 0 ]] || { echo 'capabilities were kept' >&2; exit 1; }
 shift
+shopt -s nullglob dotglob
 for hidden; do
-  [[ -z $(ls -A -- "$hidden") ]] || { echo "$hidden is not hidden" >&2; exit 1; }
+  entries=("$hidden"/*)
+  ((\${#entries[@]} == 0)) || { echo "$hidden is not hidden" >&2; exit 1; }
 done
 `;
 

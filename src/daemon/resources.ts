@@ -8,26 +8,17 @@ import type { Containment, HiddenDirectory, LimitSettings } from '../../runner/c
 import { readBootId, reap, stillAlive } from '../../runner/contain/reap.js';
 import { type LimitMeans, limitsText, machineMemoryMb, RunLimits } from '../../runner/contain/run-limits.js';
 import { createLeftoverCheck } from '../../runner/end-leftovers.js';
-import { CapabilityManager, createCapabilityExecutor } from '../../runner/executors/capability/capability-manager.js';
-import { discoverCapabilities } from '../../runner/executors/capability/definitions.js';
-import { createCodexExecutor } from '../../runner/executors/codex/codex-executor.js';
-import { createExternalExecutor } from '../../runner/executors/external/external-executor.js';
-import { createAgentServiceExecutor } from '../../runner/executors/http/agent-service-executor.js';
-import { createCodeExecutor } from '../../runner/executors/http/code-executor.js';
-import { createLlmExecutor } from '../../runner/executors/http/llm-executor.js';
-import { createToolExecutor } from '../../runner/executors/http/tool-executor.js';
+import type { CapabilityManager } from '../../runner/executors/capability/capability-manager.js';
 import { OpenRuns } from '../../runner/open-runs.js';
-import type { RunServices } from '../../runner/run-context.js';
 import { makeDaemonFolder } from '../../runner/run-folder.js';
 import { combineObservers } from '../../runner/run-observer.js';
-import { RunPool } from '../../runner/run-pool.js';
-import { assertRunnable } from '../../runner/steps/run-plan.js';
-import { createWorkSaver } from '../../runner/workspace/save-work.js';
+import type { RunPool } from '../../runner/run-pool.js';
 import { openWorkspaceRoot } from '../../runner/workspace/workspace-root.js';
 import { createWorkspaces, type Workspaces } from '../../runner/workspace/workspaces.js';
 import { loadContinuation } from '../../templates/prompts.js';
 import { Activity } from '../api/activity.js';
 import type { SystemClock } from '../clock.js';
+import type { Clock } from '../domain/clock.js';
 import type { TrackerConfig } from '../domain/config.js';
 import type { Durable } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
@@ -40,7 +31,6 @@ import { openSqliteStore } from '../store/sqlite-store.js';
 import { inertTool } from '../tracker/inert-tool.js';
 import { updateIssueTool } from '../tracker/update-issue.js';
 import { assertCodeFiles } from '../workflow/code-files.js';
-import { resolveSecret } from '../workflow/secrets.js';
 import type { WorkflowVersions } from '../workflow/workflow-versions.js';
 import { type DaemonLock, type DaemonLocks, workLocks } from './daemon-locks.js';
 import { openHiddenFolders } from './hidden-folders.js';
@@ -116,6 +106,10 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     const error = await folder.remove();
     if (error) log.warn({ folder: folder.path, detail: error.message }, 'temporary folder could not be removed');
   });
+  const detecting = detect(options, clock);
+  // A failure counts where the result is needed; no trial outlives a start that fails before.
+  const tried = detecting.then(noop, noop);
+  stack.add('trial of the isolation', () => tried);
   const issueLocks = await stack.open('issue locks', () =>
     openIssueLocks({ dir: options.lockDir, scope: tracker.scope, workflow: workflow.path }),
   );
@@ -134,12 +128,9 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
   const runLog = await stack.open('run log', () => new RunLog(log, stateDir.transcripts, redactor, activity));
   stack.add('tracker', () => tracker.close());
 
-  const detected = await detectContainment({
-    isolation: workflow.config.runtime.isolation,
-    ...(await openHiddenFolders({ ...options, stateDir: stateDir.path })),
-    lockDir: options.lockDir,
-    clock,
-  });
+  // Loaded now, because the trial of the isolation keeps other processes busy, not this one.
+  const { createExecutors, createWorkSaver, RunPool } = await import('./runs.js');
+  const detected = await detecting;
   if (detected.kind === 'pidns') refuseHiddenRoot(root, detected.hide);
   const fault = isolationFault(detected, workflow, options.env);
   if (fault) throw fault;
@@ -188,6 +179,15 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
   };
 }
 
+/** Tries out the isolation of runs. */
+async function detect({ loaded, stateDir, lockDir, env, homeDir }: DaemonOptions, clock: Clock): Promise<Containment> {
+  const { isolation } = loaded.workflow.config.runtime;
+  const hidden = await openHiddenFolders({ stateDir: stateDir.path, lockDir, env, homeDir });
+  return detectContainment({ isolation, ...hidden, lockDir, clock });
+}
+
+const noop = () => {};
+
 /** Takes the locks on the state, the workspaces and the issues. Throws `already_running`. */
 async function lock(
   { loaded, stateDir, lockDir, homeDir }: DaemonOptions,
@@ -228,38 +228,6 @@ function logLimits(log: Logger, means: LimitMeans, settings: LimitSettings): voi
 function toolsOf(tracker: Tracker, config: TrackerConfig): readonly HostTool[] {
   const tools = [updateIssueTool(tracker, config), ...tracker.tools()];
   return config.mentions ? tools : tools.map((tool) => inertTool(tool, config.kind));
-}
-
-type ExecutorServices = Pick<RunServices, 'executors' | 'checkPlan' | 'checkFiles' | 'secret'>;
-
-/** The executors, and the services of runs that belong to them. */
-function createExecutors(options: DaemonOptions): ExecutorServices & { readonly capabilities: CapabilityManager } {
-  const { env, homeDir, redactor, version } = options;
-  const capabilities = new CapabilityManager({
-    discover: (projectDir) => discoverCapabilities({ projectDir, homeDir }),
-  });
-  return {
-    capabilities,
-    executors: {
-      agentCli: createCodexExecutor({ version }),
-      agentHttp: createAgentServiceExecutor(),
-      external: createExternalExecutor(),
-      capability: createCapabilityExecutor(capabilities),
-      llm: createLlmExecutor(),
-      tool: createToolExecutor(),
-      code: createCodeExecutor(),
-    },
-    checkPlan: async (workflow) => {
-      await assertRunnable(workflow.plan, () => capabilities.refresh(workflow.dir));
-      await assertCodeFiles(workflow);
-    },
-    checkFiles: assertCodeFiles,
-    secret(written) {
-      const value = resolveSecret(written, env);
-      if (value !== null) redactor.add(value);
-      return value;
-    },
-  };
 }
 
 interface ReapedRuns {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { State } from '../../orchestrator/state.js';
 import { createHttpToken, storeHttpToken } from '../api/access.js';
 import type { Route, StatusSource } from '../api/routes.js';
-import { type Closable, startHttp, startSocket } from '../api/server.js';
+import type { Closable } from '../api/server.js';
 import { socketAddress } from '../api/socket-address.js';
 import { NO_TOTALS, type Totals, totalsAfter } from '../api/totals.js';
 import type { ServerConfig } from '../domain/config.js';
@@ -14,7 +14,6 @@ import { OpenPage, type PageAddress } from './open-page.js';
 import { listenOnPort, type PortListener } from './port-listener.js';
 import { createStatusSource, type OpenedSource, type StatusOptions } from './status-source.js';
 import { PersistenceWaiters } from './wait-until-persisted.js';
-import { allowRoute } from './workflow-gate.js';
 
 /**
  * Serves the status and the requests of users: always over a socket in the state directory, and over HTTP when a port is set. The modules
@@ -83,7 +82,10 @@ export class DaemonStatus {
     const { stateDir, log, allow } = this.#options;
     await this.#openPage.clear();
     this.#socket = this.#open()
-      .then(({ source }) => serveSocket(source, stateDir.path, [...this.#openPage.routes, allowRoute(allow)]))
+      .then(async ({ source }) => {
+        const { allowRoute } = await import('./allow-route.js');
+        return serveSocket(source, stateDir.path, [...this.#openPage.routes, allowRoute(allow)]);
+      })
       .catch((error: unknown) => {
         log.warn({ detail: toBatonError(error).message }, 'commands cannot reach this daemon: no socket');
         return null;
@@ -120,6 +122,7 @@ async function serveHttp(
   if (fixedToken !== null) redactor.add(fixedToken);
   const token = httpToken ?? createHttpToken();
   const { host, allowedHosts } = server;
+  const { startHttp } = await import('../api/server.js');
   const http = await startHttp({ source, host, port, allowedHosts, token, fixedToken });
   redactor.add(token);
   try {
@@ -139,6 +142,7 @@ interface PageServer extends Closable {
 
 /** Serves the same API to commands of the same user. The holder of the state lock may replace the socket of a dead daemon. */
 async function serveSocket(source: StatusSource, stateDir: string, routes: readonly Route[]): Promise<Closable> {
+  const { startSocket } = await import('../api/server.js');
   const address = await socketAddress(stateDir);
   try {
     await rm(join(stateDir, 'socket'), { force: true });
