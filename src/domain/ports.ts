@@ -85,6 +85,8 @@ export interface HostTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;
+  /** A longer input, as JSON, is refused before it is read. The texts of calls are searched on the daemon's thread. */
+  readonly maxInputChars: number;
   call(input: unknown, context: { readonly issue: Issue; readonly runId: string }): Promise<HostToolResult>;
 }
 

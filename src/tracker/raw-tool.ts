@@ -66,6 +66,7 @@ export function rawTool(options: RawToolOptions): HostTool {
     name,
     description,
     inputSchema,
+    maxInputChars: MAX_INPUT_CHARS,
     async call(input, { issue }) {
       if (typeof input !== 'object' || input === null || Array.isArray(input)) {
         return failure('invalid_input', `${name} takes an object.`);

@@ -6,6 +6,8 @@ import type { HostTool, HostToolResult, IssueChange, Tracker } from '../domain/p
 const NAME = 'update_issue';
 /** Shorter than the limits of all trackers. */
 const MAX_COMMENT_CHARS = 20_000;
+/** Escapes of JSON included, so that a comment that is a little too long gets the clearer answer. */
+const MAX_INPUT_CHARS = 50_000;
 const TIME_LIMIT_MS = 60_000;
 
 /**
@@ -26,6 +28,7 @@ export function updateIssueTool(tracker: Tracker, { activeStates, terminalStates
       properties: { ...(mayMove ? { state } : {}), ...(mayComment ? { comment } : {}) },
       additionalProperties: false,
     },
+    maxInputChars: MAX_INPUT_CHARS,
     async call(input, { issue }) {
       const change = parseChange(input);
       if (typeof change === 'string') return refused(change);

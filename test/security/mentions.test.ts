@@ -40,7 +40,7 @@ describe('SEC-37 raw tools', () => {
   const setUp = (kind: string) => {
     const inputs: unknown[] = [];
     const tool: HostTool = {
-      ...{ name: 'x_api', description: '', inputSchema: {} },
+      ...{ name: 'x_api', description: '', inputSchema: {}, maxInputChars: 1_000 },
       call: async (input) => {
         inputs.push(input);
         return { success: true, text: '{}' };

@@ -96,6 +96,9 @@ export class HostTools {
       return toolReply(false, `There is no tool ${cutText(name, 100)}. Tools of this session: ${this.#names()}.`);
     }
     reporter.event('notification', { method, data: params });
+    const size = JSON.stringify(params.arguments ?? null).length;
+    if (size > tool.maxInputChars)
+      return toolReply(false, `The input has ${size} characters, and ${name} takes ${tool.maxInputChars}.`);
     const held = holdOf(name, params.arguments, await context.knownSecrets());
     if (held !== null && !(await this.#isAllowed(id, held))) return toolReply(false, held.refusal);
     this.#countOpen(+1);

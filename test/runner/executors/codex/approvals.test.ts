@@ -186,7 +186,13 @@ test('SEC-16 an unknown request gets an error, and the session continues', async
   expect(events('other_message')).toMatchObject([{ method: 'attestation/generate' }]);
 });
 
-const tool = (call: HostTool['call']): HostTool => ({ name: 'tracker', description: '', inputSchema: {}, call });
+const tool = (call: HostTool['call']): HostTool => ({
+  name: 'tracker',
+  description: '',
+  inputSchema: {},
+  maxInputChars: 1_000,
+  call,
+});
 const CALL = ['item/tool/call', '{"callId":"c","tool":"tracker","arguments":{"state":"Done"}}'];
 
 test('a host tool acts on the run’s own issue, and a moved issue is reported', async () => {
@@ -237,6 +243,25 @@ test('a host tool that throws answers the agent and does not end the run', async
   expect(JSON.parse(lastMessage(outcome))).toMatchObject({
     success: false,
     contentItems: [{ text: 'tracker failed: no such state' }],
+  });
+});
+
+test('SEC-18 a call whose input is too long for its tool is refused before its texts are searched', async () => {
+  const calls: unknown[] = [];
+  const { outcome } = await run({
+    command: asks(['item/tool/call', JSON.stringify({ tool: 'tracker', arguments: { comment: '\n'.repeat(500) } })]),
+    tools: [
+      tool(async (input) => {
+        calls.push(input);
+        return { success: true, text: 'written' };
+      }),
+    ],
+  });
+
+  expect(calls).toEqual([]);
+  expect(JSON.parse(lastMessage(outcome))).toMatchObject({
+    success: false,
+    contentItems: [{ text: 'The input has 1014 characters, and tracker takes 1000.' }],
   });
 });
 

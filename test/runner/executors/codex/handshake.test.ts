@@ -66,6 +66,7 @@ test('host tools are declared when the thread starts', async () => {
     name: 'tracker',
     description: 'Talks to the tracker',
     inputSchema: { type: 'object' },
+    maxInputChars: 100,
     call: async () => ({ success: true, text: '' }),
   };
 
