@@ -152,7 +152,7 @@ test('SEC-33 settings of the repository start nothing, the MCP servers of the us
   expect(readFileSync(config, 'utf8')).toBe(before);
   expect(execFileSync('ls', [dir], { encoding: 'utf8' })).not.toContain('started-');
   expect(model.requests[0]?.tools).toContain('update_issue');
-  for (const tool of ['web_search', 'create_goal', 'list_mcp_resources']) {
+  for (const tool of ['web_search', 'create_goal', 'list_mcp_resources', 'multi_agent_v1']) {
     expect(model.requests[0]?.tools).not.toContain(tool);
   }
 }, 90_000);

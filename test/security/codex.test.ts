@@ -27,6 +27,7 @@ const grants = (reply: object, own: object = {}, skills: object = { data: [] }) 
 
 interface Thread {
   readonly config: {
+    readonly features: object;
     readonly permissions: { readonly [profile: string]: Profile };
     readonly mcp_servers: object;
     readonly shell_environment_policy: { readonly exclude: readonly string[] };
@@ -143,6 +144,12 @@ describe('what Codex is asked for', () => {
       mcp_servers: { mine: { enabled: false } },
     });
     expect(thread.config.mcp_servers).not.toHaveProperty('wanted');
+  });
+
+  test('SEC-31 tools of Codex that read or write outside of its sandbox are off', async () => {
+    const { thread } = await sentBy();
+
+    expect(thread.config.features).toMatchObject({ multi_agent: false, image_generation: false });
   });
 
   test('SEC-33 the skills of the repository are off, those of the user are not, and a faulty skill does not matter', async () => {

@@ -105,6 +105,10 @@ const FEATURES_OFF = [
     'computer_use',
     'in_app_browser',
   ],
+  // The input of these sub-agents names images, which Codex reads outside of its sandbox. Sub-agents of newer models take text only, and stay.
+  'multi_agent',
+  // Writes outside of the workspace, and costs money that is not in the token counts.
+  'image_generation',
   // A snapshot of the user's shell contains what the user's profile exports.
   'shell_snapshot',
 ];
