@@ -9,6 +9,8 @@ export interface PathRule {
   readonly action: PathAction;
   /** Only changes of what a package manager runs or trusts by itself count. */
   readonly onlyInstallSettings?: true;
+  /** Files of this name, not what is in a folder of this name. */
+  readonly onlyFile?: true;
 }
 
 /** In `.github/`, which is protected as a whole: texts and pictures. */
@@ -34,6 +36,7 @@ const ASK = [
   ...['/.codecatalyst/', '/appspec.y*ml', '/build_spec.y*ml', '/.bluemix/', '/.pipeline-config.y*ml', '/.workflow/'],
   ...['/.coding-ci.y*ml', '/.radicle/', '/.tangled/', '/.vela.y*ml', '/.agola/', '/.space.kts', '/.rultor.y*ml'],
   ...['*.gocd.y*ml', '*.gocd.json', '/.lighthouse/', '/jenkins-x*.y*ml', '/.ci.y*ml', '/.evergreen.y*ml'],
+  ...['/.depot/', '/.crow*', 'wrangler.toml', 'wrangler.json*', 'apphosting*.y*ml'],
   ...['/evergreen.y*ml', '/.evergreen/', '/codeship-*.y*ml', '/.scrutinizer.y*ml', '/qodana.y*ml', '/.razorops*'],
   ...['/.bitrise/', '**/ci_scripts/', '/.eas/', '/.copr/', '/.obs/', '/debian/salsa-ci.y*ml', '/.launchpad.y*ml'],
   ...['/jitpack.y*ml', '/amplify.y*ml', 'nixpacks.toml', 'railway.json', 'railway.toml', '/.do/', '/.platform/'],
@@ -53,6 +56,8 @@ const ASK = [
   ...['.simple-git-hooks.*', 'simple-git-hooks.*', '.lintstagedrc*', 'lint-staged.config.*', 'grumphp.y*ml'],
   ...['.gitconfig', 'prek.toml', 'hk*.pkl', '.hk*.pkl', '.rusty-hook.toml', '.nano-staged.*', 'nano-staged.*'],
   ...['/common/git-hooks/'],
+  // Repositories of other systems, whose settings are commands. Prompts of shells run these systems in each folder.
+  ...['*.git/', '.hg/', '.jj/', '.sl/'],
   // Package managers and the tools that they fetch.
   ...['.npmrc', '.yarnrc*', '**/.yarn/plugins/', '**/.yarn/releases/', '**/.yarn/sdks/', '.pnp.*', '.pnpmfile.*'],
   ...['pnpm-workspace.y*ml', 'bunfig.toml', 'binding.gyp', '.cargo/', '.mvn/', 'mvnw*', '**/gradle/wrapper/'],
@@ -74,7 +79,8 @@ const ASK = [
   ...['.ona/', 'devfile.y*ml', '.devfile.y*ml', '.vimrc', '.lazy.lua', '**/.vim/coc-settings.json', '.helix/'],
   ...['.nova/', '.lite_project.lua', '.externalToolBuilders/', '.dir-locals-2.el'],
   // Interpreters and debuggers run them when they start in the folder.
-  ...['.Rprofile', '.gdbinit', '.lldbinit', '.ghci', '.iex.exs', '.irbrc', '.pryrc'],
+  ...['.Rprofile', '.gdbinit', '.lldbinit', '.ghci', '.iex.exs', '.irbrc', '.pryrc', '.pdbrc', '.perldb'],
+  ...['.RData', '.Renviron', '.octaverc', '.ocamlinit', '.byebugrc', '.rdbgrc'],
   // Agents: their hooks, commands, skills and servers.
   ...['.agents/', '.claude/', '.claude-plugin/', '.codex/', '.cursor/', '.gemini/', 'gemini-extension.json', '.qwen/'],
   ...['.copilot/', '.windsurf/', '.kiro/', '.opencode/', 'opencode.json*', '.aider*', '.continue/', '.roo/'],
@@ -94,6 +100,8 @@ export const DEFAULT_RULES: readonly PathRule[] = [
   { glob: '/.github/', action: 'ask' },
   ...ALLOW.map((glob): PathRule => ({ glob, action: 'allow' })),
   ...ASK.map((glob): PathRule => ({ glob, action: 'ask' })),
+  // Without `.git`, a folder with this file and two others is a repository for git. The file `config` in it then names commands.
+  { glob: 'HEAD', action: 'ask', onlyFile: true },
   { glob: 'package.json', action: 'ask', onlyInstallSettings: true },
   { glob: 'composer.json', action: 'ask', onlyInstallSettings: true },
   ...LEAVE_OUT.map((glob): PathRule => ({ glob, action: 'leave_out' })),
@@ -105,7 +113,10 @@ export const DEFAULT_RULES: readonly PathRule[] = [
  */
 export function ruleFor(path: string, rules: readonly PathRule[], isLink = false): PathRule | null {
   const text = foldedName(path);
-  return rules.findLast((rule) => matcherOf(rule.glob)(text, isLink && rule.action !== 'allow')) ?? null;
+  const matches = ({ glob, action, onlyFile }: PathRule) =>
+    matcherOf(glob)(text, isLink && action !== 'allow') &&
+    !(onlyFile && text.slice(text.lastIndexOf('/') + 1) !== foldedName(glob));
+  return rules.findLast(matches) ?? null;
 }
 
 /**

@@ -497,13 +497,15 @@ describe('SEC-32 protected paths', () => {
       .bazelversion tools/bazel tools/bazel.bat ci.bazelrc rust-toolchain rust-toolchain.toml .config/mise/config.toml .config/mise.toml
       mise.local.toml .mise.local.toml .mise.ci.toml devbox.json .config/dotnet-tools.json global.json .prototools .rvmrc .gdbinit
       .kilocode/mcp.json .roo/mcp.json .clinerules/workflows/x.md .aider.model.settings.yml .continue/config.yaml .qwen/settings.json
-      .opencode/plugin/x.ts .pi/extensions/x.ts .agent/workflows/x.md prek.toml`;
+      .opencode/plugin/x.ts .pi/extensions/x.ts .agent/workflows/x.md prek.toml docs/HEAD HEAD head/HEAD fixtures/a.git/config .hg/hgrc
+      sub/.jj/repo/config.toml .pdbrc .Renviron .RData .octaverc .ocamlinit wrangler.jsonc .depot/workflows/x.yml .crow/x.yaml`;
     const ordinary = `README.md src/index.ts docs/a.md package-lock.json Makefile .github/ISSUE_TEMPLATE/bug.yml .github/assets/logo.png
       .github/PULL_REQUEST_TEMPLATE.md .gitignore .gitattributes src/agents/x.ts src/github/y.ts gradle/libs.versions.toml .gitlab/issue_templates/x.md
       Cargo.toml .editorconfig tsconfig.json AGENTS.md sub/AGENTS.md CLAUDE.md .clinerules .cursorrules .goosehints .nvmrc .node-version .env.example
       locales/en/global.json src/release.ts src/release/config.ts .changeset/brave-cats-run.md .config/nextest.toml tools/build.sh BUILD.bazel
       src/forge/api.ts src/prow/x.go docs/taskcluster.md src/mise.ts docs/release.toml Dockerfile compose.yaml go.mod src/pipelines/x.ts
-      src/harness/x.ts mise/en-place.md src/buildkite/x.ts app/workflow/x.ts CHANGELOG.md src/conductor/x.ts src/platform/x.ts turbo.json`;
+      src/harness/x.ts mise/en-place.md src/buildkite/x.ts app/workflow/x.ts CHANGELOG.md src/conductor/x.ts src/platform/x.ts turbo.json
+      src/head/index.ts src/HEAD/x docs/head.md src/git/config`;
     const isAsked = (path: string) => ruleFor(path, DEFAULT_RULES)?.action === 'ask';
 
     expect(asked.split(/\s+/).filter((path) => !isAsked(path))).toEqual([]);
