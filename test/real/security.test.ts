@@ -31,6 +31,8 @@ async function secretBed(options: TestBedOptions = {}): Promise<{ bed: TestBed; 
       '.npmrc',
       '.config/gh/hosts.yml',
       '.cargo/credentials.toml',
+      '.local/share/uv/credentials/credentials.toml',
+      '.nvm/versions/node/v22/etc/npmrc',
       'notes.txt',
     ].map((name) => join(dir, 'home', name)),
     join(dir, 'codex-home', 'auth.json'),
@@ -41,7 +43,7 @@ async function secretBed(options: TestBedOptions = {}): Promise<{ bed: TestBed; 
   ];
   for (const path of secrets) {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeFileSync(path, `canary of ${path}\n`);
+    writeFileSync(path, `canary of ${path}, _authToken=x\n`);
   }
   return { bed, secrets };
 }

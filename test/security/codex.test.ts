@@ -9,12 +9,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { worktreeRepository } from '../../runner/executors/codex/agent-program.js';
 import { permissionProfile, readablePaths } from '../../runner/executors/codex/permission-profile.js';
 import { privateEntries } from '../../runner/executors/codex/private-entries.js';
 import { ensureSocketFolder } from '../../runner/executors/codex/socket-folder.js';
+import { toolchainLogins } from '../../runner/executors/codex/toolchain-logins.js';
 import type { CodexConfig } from '../../src/domain/config.js';
 import { agent, failureOf, type RunOptions, run, tempFolder } from '../runner/executors/codex/harness.js';
 import { otherAccount } from '../support/other-account.js';
@@ -357,6 +358,34 @@ describe('what commands may read', () => {
 
     expect([...closed].sort()).toEqual(['folder/key', 'key', 'private'].map((name) => join(dir, name)));
     expect(filesystem).toMatchObject({ [join(dir, 'private')]: 'deny', [join(dir, 'key')]: 'read' });
+  });
+
+  test('SEC-31 logins inside of readable toolchains are closed, and their other settings are not', async () => {
+    const home = realpathSync(tempFolder());
+    const put = (path: string, text: string) => {
+      mkdirSync(join(home, path, '..'), { recursive: true });
+      writeFileSync(join(home, path), text);
+      return join(home, path);
+    };
+    const logins = [
+      put('.nvm/versions/node/v22/etc/npmrc', '//registry.example.org/:_authToken=x\n'),
+      put('.pyenv/versions/3.13/pip.conf', '[global]\nindex-url = https://me:x@pypi.example.org/simple\n'),
+      put('miniforge3/.condarc', 'channels:\n  - https://conda.example.org/t/x/main\n'),
+      put('sdk/candidates/maven/current/conf/settings.xml', '<server><password>x</password></server>\n'),
+    ];
+    put('.npm-global/etc/npmrc', '# token\nfund=false\n');
+    put('anaconda3/.condarc', 'channels: [conda-forge]\n');
+    put('.sdkman/candidates/maven/3/conf/settings.xml', '<servers>\n<!-- <password>x</password>\n--></servers>\n');
+    const credentials = put('.local/share/uv/credentials/credentials.toml', 'x');
+
+    const closed = await toolchainLogins({ HOME: home, SDKMAN_DIR: join(home, 'sdk') });
+    const { filesystem } = permissionProfile({
+      ...facts,
+      ...{ env: { HOME: home, SDKMAN_DIR: join(home, 'sdk') }, closed, readable: [], exists: existsSync },
+    }) as unknown as Profile;
+
+    expect([...closed].sort()).toEqual([...logins].sort());
+    for (const path of [...logins, dirname(credentials)]) expect(filesystem[path]).toBe('deny');
   });
 
   test('SEC-31 the repository of a worktree can be read, and a .git file of the agent opens no other repository', async () => {

@@ -17,6 +17,7 @@ import {
   unknownServers,
   usesProfile,
 } from './thread-config.js';
+import { toolchainLogins } from './toolchain-logins.js';
 import { repositorySkills, skillLinks } from './workspace-skills.js';
 
 // From a started process to an open thread: initialize → initialized → config/read → skills/list → thread/start or thread/resume → thread/name/set.
@@ -97,7 +98,9 @@ async function threadSettings(
   const repository = await worktreeRepository(workspace);
   if (isCodex) await ensureSocketFolder();
   const linked = isCodex ? await skillLinks(workspace) : [];
-  const closed = usesProfile(config.codex) ? await privateSystemEntries() : [];
+  const closed = usesProfile(config.codex)
+    ? (await Promise.all([privateSystemEntries(), toolchainLogins(program.env)])).flat()
+    : [];
   const own = isCodex ? await ownSettings(client) : NO_SETTINGS;
   const skills = isCodex ? await workspaceSkills(client, workspace) : [];
   const { codex, runtime } = config;

@@ -19,7 +19,7 @@ export interface ProfileFacts {
   readonly readable: readonly string[];
   /** Places in the workspace that links to skills lead to. Codex reads them outside of its sandbox. */
   readonly linked: readonly string[];
-  /** What of the base system not everyone may read. */
+  /** What of the base system not everyone may read, and logins inside of toolchains. */
   readonly closed: readonly string[];
   exists(path: string): boolean;
 }
@@ -106,6 +106,7 @@ const SECRETS = [
   ...['.config/op', '.config/sops', '.config/rclone', '.config/pip', '.config/baton', '.local/state/baton'],
   ...['.local/share/keyrings', '.password-store', '.pgpass', '.my.cnf', '.vault-token', '.terraform.d'],
   ...['.cargo/credentials', '.cargo/credentials.toml', '.gem/credentials', '.m2/settings.xml'],
+  ...['.local/share/gem/credentials', '.local/share/uv/credentials', '.dotnet/corefx/cryptography/x509stores'],
   ...['.gradle/gradle.properties', '.claude', '.claude.json', '.gemini', '.mozilla', '.config/google-chrome'],
   ...['.config/chromium', '.bash_history', '.zsh_history', ...CODEX_SECRETS.map((name) => `.codex/${name}`)],
 ];

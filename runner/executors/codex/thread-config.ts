@@ -23,7 +23,7 @@ export interface ThreadFacts {
   readonly skills: readonly string[];
   /** Places in the workspace that links to skills lead to. */
   readonly linked: readonly string[];
-  /** What of the base system not everyone may read. */
+  /** What of the base system not everyone may read, and logins inside of toolchains. */
   readonly closed: readonly string[];
 }
 
