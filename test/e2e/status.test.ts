@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
-import { expect, test } from 'vitest';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
 import { agentCommand, type TestDaemon, testDaemon } from '../support/test-daemon.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: what arrives has no type.
@@ -15,12 +16,31 @@ test('server.port serves the state of the daemon until it stops', async () => {
   await daemon.until('a turn', (state) => state.claims['1']?.live.run?.session != null);
 
   const state = await get(daemon, '/api/v1/state');
-  const issue = await get(daemon, '/api/v1/AB-1');
+  // A transcript is written a moment after what it describes.
+  const issue = await vi.waitFor(async () => {
+    const found = await get(daemon, '/api/v1/AB-1');
+    expect(found.json.logs.codex_session_logs).toHaveLength(1);
+    return found;
+  });
   const ready = await get(daemon, '/readyz');
 
   expect(state.json).toMatchObject({ counts: { running: 1 }, why_idle: null, workflow: { path: daemon.workflowPath } });
   expect(state.json.running[0].session_id).toBeTruthy();
   expect(issue.json.status).toBe('running');
+  const path = join(daemon.stateDir, 'transcripts', `${issue.json.running.run_id}.jsonl`);
+  expect(issue.json).toMatchObject({
+    workspace: { path: join(daemon.workspaces, 'AB-1') },
+    attempts: { restart_count: 0, current_retry_attempt: 0 },
+    logs: { codex_session_logs: [{ label: 'run 1', path, url: expect.stringMatching(/^\/api\/v1\/issues\/AB-1/) }] },
+    ...{ last_error: null, retry: null, tracked: {} },
+  });
+  expect(issue.json.recent_events[0]).toEqual({
+    at: expect.stringMatching(/Z$/),
+    event: expect.any(String),
+    message: expect.stringMatching(/./),
+  });
+  const [log] = issue.json.logs.codex_session_logs;
+  expect((await daemon.request(log.url)).status).toBe(200);
   expect(ready.status).toBe(200);
   expect(await daemon.stop()).toBe(0);
   await expect(get(daemon, '/healthz')).rejects.toThrow();
