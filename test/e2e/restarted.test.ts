@@ -1,8 +1,9 @@
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { newAccount } from '../../orchestrator/run-record.js';
 import { initialState } from '../../orchestrator/state.js';
+import { distinctName } from '../../runner/workspace/workspace-path.js';
 import { createWorkspaces } from '../../runner/workspace/workspaces.js';
 import { config, issue } from '../support/builders.js';
 import { createMemoryStore } from '../support/memory-store.js';
@@ -89,4 +90,22 @@ agent: { max_turns: 1 }`,
     .split('\n')
     .map((line) => JSON.parse(line).kind);
   expect(kinds).toEqual(['closing_began', 'hook', 'run_ended']);
+});
+
+test('S2-08 the folder that an earlier version recorded in its store belongs to its issue, also when it has a hash', async () => {
+  const tracker = new MemoryTracker();
+  tracker.put({ id: '1', identifier: 'A/B', state: 'Done' });
+  const key = distinctName('A/B');
+  const former = [{ key, scope: tracker.scope, issueId: '1', identifier: 'A/B' }];
+  const formerOwners = { all: async () => [...former], clear: async () => void former.pop() };
+  const daemon = await testDaemon({
+    tracker,
+    store: { ...createMemoryStore(), formerOwners },
+    before: async (dir) => void (await mkdir(join(dir, 'workspaces', key), { recursive: true, mode: 0o700 })),
+  });
+
+  await daemon.until('the folder is removed', (_, event) => event?.type === 'workspace_removed');
+
+  expect(await readdir(daemon.workspaces)).toEqual(['.baton']);
+  expect(former).toEqual([]);
 });
