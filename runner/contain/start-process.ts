@@ -162,8 +162,13 @@ export function hasLimit({ join, processes, dataMb }: CommandLimits): boolean {
 
 /** Wraps a command that runs without a namespace. The wrapper becomes the command. */
 export function limitedCommand(command: CommandLine, bash: string, limits: CommandLimits): CommandLine {
-  const args = ['-p', LIMITS_SCRIPT, ...limitArguments(limits), command.file, ...command.args];
-  return { file: bash, args, env: command.env };
+  const { early, late } = splitEnvironment(command.env);
+  const wrapped = ['env', ...late, command.file, ...command.args];
+  return {
+    file: bash,
+    args: ['-p', LIMITS_SCRIPT, ...limitArguments(limits), ...wrapped],
+    env: { ...early, PATH: SYSTEM_PATH },
+  };
 }
 
 /**
@@ -211,8 +216,8 @@ function fixingMount({ path }: FixedFolder): string {
 const DROP_CAPABILITIES = ['setpriv', '--ambient-caps', '-all', '--inh-caps', '-all', '--bounding-set', '-sys_admin'];
 
 /**
- * Variables that would affect the wrapping tools (loader, shell, search path) are passed to the command only, as arguments of `env`. All
- * others stay in the environment, because arguments are visible to every user of the machine.
+ * Variables that would affect the wrapping tools (loader, shell, search path, locale) are passed to the command only, as arguments of
+ * `env`. All others stay in the environment, because arguments are visible to every user of the machine.
  */
 function splitEnvironment(env: CommandLine['env']): { early: Record<string, string>; late: readonly string[] } {
   const entries = Object.entries(env);
@@ -225,8 +230,14 @@ function splitEnvironment(env: CommandLine['env']): { early: Record<string, stri
   };
 }
 
-const LATE_NAMES = new Set(['PATH', 'SHLVL', 'SHELLOPTS', 'BASHOPTS', 'GLIBC_TUNABLES', 'GCONV_PATH', 'LOCPATH']);
+const LATE_NAMES = new Set([
+  ...['PATH', 'SHLVL', 'SHELLOPTS', 'BASHOPTS', 'GLIBC_TUNABLES', 'GCONV_PATH', 'LOCPATH', 'TMOUT'],
+  // In posix mode the shell reports exit codes in other words.
+  ...['POSIXLY_CORRECT', 'POSIX_PEDANTIC'],
+  // Each shell warns of a locale that is not installed.
+  ...['LANG', 'LANGUAGE'],
+]);
 
 function isLate(name: string): boolean {
-  return LATE_NAMES.has(name) || name.startsWith('LD_');
+  return LATE_NAMES.has(name) || name.startsWith('LD_') || name.startsWith('LC_');
 }

@@ -56,6 +56,18 @@ describe.each(forms)('with isolation %s', (isolation) => {
     expect((await run(script)).status).toEqual(status);
   });
 
+  test.each(['POSIXLY_CORRECT', 'POSIX_PEDANTIC'])('%s does not make a signal of an exit code', async (name) => {
+    const { status } = await run('exit 137', { env: { ...bench.spec('').env, [name]: '1' } });
+
+    expect(status).toEqual({ code: 137, signal: null });
+  });
+
+  test('only the command itself warns of a locale that is not installed', async () => {
+    const { stderr } = await run('exit 0', { env: { ...bench.spec('').env, LC_ALL: 'xx_XX.UTF-8' } });
+
+    expect(stderr.match(/setlocale/g)).toHaveLength(1);
+  });
+
   // Node.js reports exit code 0 for such an end, so it is not known without a namespace.
   test.runIf(isolation === 'pidns')('a command that a realtime signal ends has no exit code', async () => {
     expect((await run('kill -34 $$')).status).toEqual({ code: null, signal: null });
