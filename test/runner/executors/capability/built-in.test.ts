@@ -55,6 +55,14 @@ describe('the built-in executor of skills', () => {
     }
   });
 
+  test('a script can open /dev/stdin, also twice, for inputs of any size', async () => {
+    const bench = await skillBench({ 'run.sh': 'cat < /dev/stdin | wc -c; exec 5< /dev/stdin; cat <&5 | wc -c' });
+
+    const { stdout } = outputOf(await bench.run({ text: 'x'.repeat(1_000_000) }));
+
+    expect(String(stdout).trim().split(/\s+/)).toEqual(Array(2).fill(String('{"text":""}'.length + 1_000_000)));
+  });
+
   test('the error of a failed script has its exit code and the end of its stderr', async () => {
     const bench = await skillBench({ 'run.sh': 'echo partly; echo "went wrong" >&2; exit 4' });
 

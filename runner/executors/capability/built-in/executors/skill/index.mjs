@@ -1,6 +1,8 @@
 // Runs the script of a skill in the workspace. The script gets its inputs as JSON on stdin and as INPUT_<NAME>; its output is the result.
 import { spawn } from 'node:child_process';
-import { access, constants, realpath, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { access, constants, open, realpath, stat, unlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { extname, join, sep } from 'node:path';
 import { onActionBlockInvocation } from '../../../client/baton-capability.mjs';
 
@@ -73,18 +75,30 @@ async function run(script, inputs, cwd) {
   const [file, args] = interpreter === undefined ? [script, []] : [interpreter, [script]];
   const env = { ...process.env, ...variablesOf(inputs) };
   for (const name of CONNECTION) delete env[name];
-  const child = spawn(file, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
-  // A script may ignore its inputs.
-  child.stdin.on('error', () => {});
-  child.stdin.end(JSON.stringify(inputs));
-  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
-  const ended = await new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code, signal) => resolve({ code, signal }));
-    // A process that it left behind may hold its output open for ever.
-    child.on('exit', (code, signal) => setTimeout(() => resolve({ code, signal }), DRAIN_MS).unref());
-  });
-  return { ...ended, stdout: stdout(), stderr: stderr() };
+  const stdin = await unnamedFile(JSON.stringify(inputs));
+  try {
+    const child = spawn(file, args, { cwd, env, stdio: [stdin.fd, 'pipe', 'pipe'] });
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    const ended = await new Promise((resolve, reject) => {
+      child.on('error', reject);
+      child.on('close', (code, signal) => resolve({ code, signal }));
+      // A process that it left behind may hold its output open for ever.
+      child.on('exit', (code, signal) => setTimeout(() => resolve({ code, signal }), DRAIN_MS).unref());
+    });
+    return { ...ended, stdout: stdout(), stderr: stderr() };
+  } finally {
+    await stdin.close();
+  }
+}
+
+/** Unlike the socket that Node.js makes for a stdin, a file can be opened as /dev/stdin. */
+async function unnamedFile(text) {
+  const path = join(tmpdir(), `inputs-${randomUUID()}`);
+  const file = await open(path, 'wx+', 0o600);
+  await unlink(path);
+  // At a position, so that the script reads from the start.
+  await file.write(text, 0);
+  return file;
 }
 
 /** Large inputs, and text with NUL bytes, are only on stdin. */
