@@ -13,7 +13,7 @@ import {
   findCapability,
 } from '../../../src/domain/capabilities.js';
 import { BatonError } from '../../../src/domain/errors.js';
-import { fieldsOf } from '../../../src/domain/json.js';
+import { fieldsOf, listOf } from '../../../src/domain/json.js';
 import { type Definition, readDefinition, validateCapability, validateExecutor } from './definition-file.js';
 
 const BUILT_IN = fileURLToPath(new URL('built-in', import.meta.url));
@@ -68,9 +68,9 @@ async function readExecutor(source: CapabilitySource, folder: string, builder: I
   if ('problem' in checked) {
     const { name, supportedTypes } = fieldsOf(content);
     const names = [...broken.names, name].filter((text) => typeof text === 'string');
-    const written = typeof supportedTypes === 'string' ? [supportedTypes] : supportedTypes;
-    const types = Array.isArray(written) ? written.filter((type) => typeof type === 'string') : null;
-    return builder.addBroken({ names, types, text: `${file} ${checked.problem}` });
+    const written = typeof supportedTypes === 'string' ? [supportedTypes] : listOf(supportedTypes);
+    const types = written.filter((type) => typeof type === 'string');
+    return builder.addBroken({ names, types: types.length > 0 ? types : null, text: `${file} ${checked.problem}` });
   }
   const executor = checked.value;
   const entry = join(executor.dir, executor.entryPoint);

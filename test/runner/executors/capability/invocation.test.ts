@@ -276,6 +276,17 @@ describe('a refused start', () => {
     expect(bench.processes).toEqual([]);
   });
 
+  test.each(['supportedTypes: []', 'supportedTypes: [7]'])(
+    'S3-55 an executor.yaml with %s may be meant for any type',
+    async (text) => {
+      const bench = await capabilityBench(ECHO);
+      write(join(bench.folder, 'executors/empty/executor.yaml'), `name: empty\n${text}\n`);
+      addCapability(bench.folder, 'gift', 'other');
+
+      expect(errorOf(await bench.execute('other', {}, 'gift')).code).toBe('INVALID_ACTION_BLOCK');
+    },
+  );
+
   test('S3-55 a definition that became invalid after discovery is INVALID_ACTION_BLOCK', async () => {
     const bench = await capabilityBench(ECHO);
     addCapability(bench.folder, 'power', 'b');
