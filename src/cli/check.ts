@@ -17,7 +17,7 @@ import { frontMatterJsonSchema } from '../workflow/json-schema.js';
 import { parseWorkflow } from '../workflow/load-workflow.js';
 import { parseFrontMatter } from '../workflow/parse-front-matter.js';
 import { readWorkflowFile, type WorkflowFile } from '../workflow/read-workflow-file.js';
-import { workflowKey } from '../workflow/workspace-root.js';
+import { workflowKey } from '../workflow/workflow-key.js';
 import {
   agentFindings,
   isolationFindings,

@@ -12,7 +12,7 @@ import { HttpClient, HttpFault, type HttpResponse } from '../http/client.js';
 import { defaultStateDir } from '../state-dir.js';
 import { localiseTimes } from '../text/format-time.js';
 import { neutraliseLines } from '../text/neutralise.js';
-import { workflowKey } from '../workflow/workspace-root.js';
+import { workflowKey } from '../workflow/workflow-key.js';
 import type { Io } from './io.js';
 
 /** A client of a running daemon, over the socket in its state directory. The methods throw `ApiError` or `daemon_not_running`. */

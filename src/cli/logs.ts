@@ -1,16 +1,12 @@
-import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readTimeline } from '../api/read-timeline.js';
 import { issueShape, type Timeline, type TimelineEntry, timelineShape } from '../api/schemas.js';
 import type { RunRecord } from '../domain/durable.js';
-import { findIssue } from '../domain/issue.js';
 import { timeOf } from '../domain/json.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import { transcriptName } from '../logging/transcript.js';
-import { withStoredCopy } from '../store/read-stored.js';
-import { openSqliteStore } from '../store/sqlite-store.js';
 import { isoTime } from '../text/format-time.js';
 import { neutraliseJson } from '../text/neutralise.js';
 import {
@@ -220,46 +216,19 @@ function nullIfNotFound(error: unknown): null {
 /** Reads a copy of the store, and the transcripts. */
 function storedLogs(stateDir: string, issue: string): LogSource {
   const pathOf = (runId: string) => join(stateDir, 'transcripts', transcriptName(runId));
+  const read = async () => {
+    const { readPast } = await import('./stored-past.js');
+    return readPast(stateDir, issue);
+  };
   return {
     async findIssue() {
-      const { identifier, records } = await readPast(stateDir, issue);
+      const { identifier, records } = await read();
       return identifier === null ? null : { identifier, runs: records.map(toRun) };
     },
     timeline: (runId) => readTimeline(pathOf(runId), runId),
     transcript: (runId) => readTranscript(pathOf(runId)),
-    nearestIssue: async () => nearestWord(issue, (await readPast(stateDir, issue)).known),
+    nearestIssue: async () => nearestWord(issue, (await read()).known),
   };
-}
-
-interface StoredIssue {
-  /** Null when nothing is stored of the issue. */
-  readonly identifier: string | null;
-  readonly records: readonly RunRecord[];
-  /** All identifiers of the store. */
-  readonly known: readonly string[];
-}
-
-const MAX_RUNS = 50;
-/** Identifiers of so many recent runs are known. */
-const MAX_RECENT = 1_000;
-
-async function readPast(stateDir: string, issue: string): Promise<StoredIssue> {
-  if (!existsSync(join(stateDir, 'baton.db'))) return { identifier: null, records: [], known: [] };
-  return withStoredCopy(stateDir, async (dir) => {
-    const store = openSqliteStore({ dir, onWarning: () => {} });
-    try {
-      const [recent, { claims, finished }] = await Promise.all([store.past.runs({ limit: MAX_RECENT }), store.load()]);
-      const claimed = Object.values(claims).map((claim) => claim.issue);
-      const known = [...new Set([...claimed, ...finished, ...recent].map((one) => one.identifier))];
-      const name = findIssue(known, issue, (identifier) => ({ id: identifier, identifier })) ?? issue;
-      const records = await store.past.runs({ issue: name, limit: MAX_RUNS });
-      // The store also finds an issue by its id.
-      const identifier = records[0]?.identifier ?? (known.includes(name) ? name : null);
-      return { identifier, records, known };
-    } finally {
-      await store.close();
-    }
-  });
 }
 
 function toRun({ runId, number, reason, startedAtMs, end }: RunRecord): LoggedRun {

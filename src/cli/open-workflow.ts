@@ -6,7 +6,7 @@ import { readStored } from '../store/read-stored.js';
 import { ADAPTERS } from '../tracker/adapters.js';
 import { createTrackerRegistry, type TrackerRegistry } from '../tracker/registry.js';
 import { type LoadedWorkflow, loadWorkflow } from '../workflow/load-workflow.js';
-import { workflowKey } from '../workflow/workspace-root.js';
+import { workflowKey } from '../workflow/workflow-key.js';
 import type { Io } from './io.js';
 
 /** A loaded WORKFLOW.md with its trackers and its stored state. */

@@ -8,7 +8,7 @@ import { nearestWord } from '../domain/nearest-word.js';
 import { shellWord } from '../domain/shell-word.js';
 import { defaultStateDir } from '../state-dir.js';
 import { neutralise } from '../text/neutralise.js';
-import { workflowKey } from '../workflow/workspace-root.js';
+import { workflowKey } from '../workflow/workflow-key.js';
 import { type Io, printProblem, shorter } from './io.js';
 import { type RestoredRepository, restoreRepository } from './recover/restore-repository.js';
 import { type RecoverableRepository, type SavedFolder, savedFolders } from './recover/saved-folders.js';

@@ -12,7 +12,7 @@ import { defaultStateDir } from '../state-dir.js';
 import { withStoredCopy } from '../store/read-stored.js';
 import { openSqliteStore } from '../store/sqlite-store.js';
 import { localDay } from '../text/format-time.js';
-import { workflowKey } from '../workflow/workspace-root.js';
+import { workflowKey } from '../workflow/workflow-key.js';
 import { type Io, printError, printJson, printProblem } from './io.js';
 import { openWorkflow } from './open-workflow.js';
 

@@ -1,23 +1,15 @@
 import { existsSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type AskingView, type StateView, stateShape } from '../api/schemas.js';
-import { doneEntry, issueFields, parkedEntry, questionEntry, retryingEntry } from '../api/snapshot.js';
-import { createClock } from '../clock.js';
-import type { Claim } from '../domain/claim.js';
-import { DAY_MS, type Instant } from '../domain/clock.js';
-import type { Durable, DurableClaim } from '../domain/durable.js';
+import { type StateView, stateShape } from '../api/schemas.js';
 import { shellWord } from '../domain/shell-word.js';
 import { defaultLockDir } from '../state-dir.js';
-import { type LockHolder, listHolders } from '../store/instance-lock.js';
-import { readStored } from '../store/read-stored.js';
-import { isoTime } from '../text/format-time.js';
+import type { LockHolder } from '../store/instance-lock.js';
 import { cut, oneLine, rowsOf, wrap } from '../text/terminal-text.js';
 import { connectDaemon, type DaemonTarget, isNotRunning, locateDaemon, printDaemonError } from './client.js';
 import { followDaemon, nextState, untilInterrupted } from './follow-daemon.js';
 import { type Io, printJson, printProblem } from './io.js';
 import type { Frame } from './status-lists.js';
-import { type DaemonStatus, renderDaemons, renderStatus, renderStored, type StoredView } from './status-view.js';
+import { type DaemonStatus, renderDaemons, renderStatus, renderStored } from './status-view.js';
 import {
   columnsOfOutput,
   heightOfOutput,
@@ -153,65 +145,15 @@ export function changeKey(view: StateView): string {
 async function printStored(options: StatusOptions, io: Io): Promise<void> {
   const { workflow: named, stateDir: namedDir } = options;
   const { stateDir, workflow } = await locateDaemon({ workflow: named, stateDir: namedDir }, io);
-  const storedAtMs = await storedAt(stateDir);
-  const durable = await readStored(stateDir);
-  const clock = createClock();
-  const view = storedView(durable, clock.now());
-  clock.close();
+  const { readStoredStatus } = await import('./stored-status.js');
+  const { view, storedAtMs } = await readStoredStatus(stateDir);
   const start = `baton${words(named)}${words(namedDir, '--state-dir')}`;
   io.stdout.write(renderStored(view, { path: workflow ?? stateDir, storedAtMs, start }, frameOf(options, io)));
 }
 
-/** The newest changes may only be in the write-ahead log. */
-async function storedAt(stateDir: string): Promise<number | null> {
-  const times = await Promise.all(
-    ['baton.db', 'baton.db-wal'].map((name) =>
-      stat(join(stateDir, name)).then(
-        ({ mtimeMs }) => mtimeMs,
-        () => null,
-      ),
-    ),
-  );
-  const known = times.filter((time) => time !== null);
-  return known.length === 0 ? null : Math.max(...known);
-}
-
-export function storedView(durable: Durable, now: Instant): StoredView {
-  const claims = Object.values(durable.claims).map(withoutLiveState);
-  const running = claims.flatMap((claim) =>
-    claim.status.kind === 'running' ? [{ issue: claim.issue, run: claim.status.run }] : [],
-  );
-  return {
-    interrupted: running.map(({ issue, run }) => ({
-      identifier: issue.identifier,
-      title: issue.title,
-      number: run.number,
-    })),
-    asking: running
-      .filter(({ run }) => run.questions.length > 0)
-      .map(({ issue, run }): AskingView => {
-        const times = { asked_at: null, answer_until: null, on_timeout: 'park' } as const;
-        return { ...issueFields(issue), run_id: run.runId, ...times, questions: run.questions.map(questionEntry) };
-      }),
-    retrying: claims.flatMap((claim) =>
-      claim.status.kind === 'waiting' ? [retryingEntry(claim, claim.status, now)] : [],
-    ),
-    parked: claims.flatMap((claim) => (claim.status.kind === 'parked' ? [parkedEntry(claim, claim.status)] : [])),
-    done: durable.finished
-      .filter(({ atMs }) => atMs >= now.dayEndsAtMs - 2 * DAY_MS)
-      .map(doneEntry)
-      .reverse(),
-    holds: Object.values(durable.holds).map(({ code, message }) => ({ code, message })),
-    pausedSince: durable.pausedSinceMs === null ? null : isoTime(durable.pausedSinceMs),
-  };
-}
-
-function withoutLiveState(claim: DurableClaim): Claim {
-  return { ...claim, live: { issueSeq: 0, refusals: 0, run: null } };
-}
-
 /** Prints a few lines about every daemon of this user, the oldest first; exit code 1 without any. */
 async function statusOfAll(json: boolean, io: Io, frame: Frame): Promise<number> {
+  const { listHolders } = await import('../store/instance-lock.js');
   const holders = await listHolders(defaultLockDir(io.env, io.homeDir));
   const daemons = await Promise.all(holders.map((holder) => statusOf(holder, io)));
   if (json) printJson(daemons.map(toJson), io);

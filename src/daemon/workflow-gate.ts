@@ -5,7 +5,7 @@ import type { AllowedContent, Workflow } from '../domain/workflow.js';
 import { defaultStateDir } from '../state-dir.js';
 import { readAllowed } from '../store/read-stored.js';
 import { allowedContent, heldChanges } from '../workflow/allowed-content.js';
-import { workflowKey } from '../workflow/workspace-root.js';
+import { workflowKey } from '../workflow/workflow-key.js';
 import type { DaemonOptions } from './options.js';
 
 type GateOptions = Pick<DaemonOptions, 'loaded' | 'allowChanges' | 'stateDir' | 'env' | 'homeDir'>;

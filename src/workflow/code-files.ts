@@ -7,7 +7,7 @@ import { BatonError } from '../domain/errors.js';
 import type { Json } from '../domain/json.js';
 import { allSteps } from '../domain/steps/plan.js';
 import type { CodeFiles, Workflow } from '../domain/workflow.js';
-import { repositoryOf } from './workspace-root.js';
+import { repositoryOf } from './workflow-key.js';
 
 /*
  * The files that a workflow runs: capabilities and their executors, and every file that a hook, a command or an executor names, in the

@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { variableName } from './secrets.js';
+import { realOrSame, workflowKey } from './workflow-key.js';
 
 export interface RootContext {
   readonly env: NodeJS.ProcessEnv;
@@ -35,26 +33,6 @@ export function resolvePath(
   return typeof value === 'string' ? path.resolve(path.dirname(workflowPath), expandHome(value, homeDir)) : value;
 }
 
-/**
- * Identifies this workflow in folders of the user: 12 hex digits of the SHA-256 of its path. Symlinks are resolved outside of its
- * repository only. A branch can make WORKFLOW.md or its folder a link. With another key, the next start would be the first one of a
- * workflow, whose content counts as allowed.
- */
-export async function workflowKey(workflowPath: string): Promise<string> {
-  const absolute = path.resolve(workflowPath);
-  const root = repositoryOf(path.dirname(absolute));
-  const real = path.join(await realOrSame(root), path.relative(root, absolute));
-  return createHash('sha256').update(real).digest('hex').slice(0, 12);
-}
-
-/** The repository that contains the folder, else the folder itself: a checkout changes nothing outside of it. */
-export function repositoryOf(dir: string): string {
-  for (let folder = dir; ; folder = path.dirname(folder)) {
-    if (existsSync(path.join(folder, '.git'))) return folder;
-    if (path.dirname(folder) === folder) return dir;
-  }
-}
-
 /** Could an agent in a workspace below `root` edit WORKFLOW.md, directly or as the target of a link? */
 export async function isInsideRoot(workflowPath: string, root: string): Promise<boolean> {
   const realRoot = await realOrSame(root);
@@ -83,14 +61,4 @@ function expandVariable(value: string, setting: string, env: NodeJS.ProcessEnv):
 
 function expandHome(value: string, homeDir: string): string {
   return value === '~' || value.startsWith('~/') ? path.join(homeDir, value.slice(1)) : value;
-}
-
-/** The real path. Missing last parts are kept. */
-async function realOrSame(target: string): Promise<string> {
-  try {
-    return await realpath(target);
-  } catch {
-    const parent = path.dirname(target);
-    return parent === target ? target : path.join(await realOrSame(parent), path.basename(target));
-  }
 }

@@ -6,7 +6,7 @@ import { SINCE_FORMS } from '../../src/report/parse-since.js';
 import { reportShape } from '../../src/report/report-json.js';
 import { defaultStateDir } from '../../src/state-dir.js';
 import { openSqliteStore } from '../../src/store/sqlite-store.js';
-import { workflowKey } from '../../src/workflow/workspace-root.js';
+import { workflowKey } from '../../src/workflow/workflow-key.js';
 import { failed, finished, HOUR_MS, NOON_MS, run } from '../report/report-samples.js';
 import { change } from '../store/stored-samples.js';
 import { type World, world } from './cli-fixture.js';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { changeKey, storedView } from '../../src/cli/status.js';
+import { changeKey } from '../../src/cli/status.js';
 import { renderDaemons, renderStatus, renderStored } from '../../src/cli/status-view.js';
+import { storedView } from '../../src/cli/stored-status.js';
 import { paintOf } from '../../src/cli/terminal.js';
 import type { Durable } from '../../src/domain/durable.js';
 import { formatMoment } from '../../src/text/format-time.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { workflowKey } from '../../src/workflow/workspace-root.js';
+import { workflowKey } from '../../src/workflow/workflow-key.js';
 import { errorOf, load, loadSettings, temporaryFolder, warningsOf, writeWorkflow } from './workflow-fixture.js';
 
 const rootOf = async (root: string, env: NodeJS.ProcessEnv = {}) => {

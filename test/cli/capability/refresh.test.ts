@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { discoverCapabilities } from '../../../runner/executors/capability/definitions.js';
 import { capabilityApi } from '../../../src/daemon/capability-api.js';
 import { defaultStateDir } from '../../../src/state-dir.js';
-import { workflowKey } from '../../../src/workflow/workspace-root.js';
+import { workflowKey } from '../../../src/workflow/workflow-key.js';
 import { type World, world } from '../cli-fixture.js';
 import { answering } from '../client/scripted-socket.js';
 import { capability, describeCapability, executor } from './capability-fixture.js';

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { ApiError, connectDaemon } from '../../../src/cli/client.js';
 import { defaultStateDir } from '../../../src/state-dir.js';
-import { workflowKey } from '../../../src/workflow/workspace-root.js';
+import { workflowKey } from '../../../src/workflow/workflow-key.js';
 import { type World, world } from '../cli-fixture.js';
 import { answering, talking } from './scripted-socket.js';
 
