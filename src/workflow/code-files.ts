@@ -75,19 +75,40 @@ async function readNamedFiles(workflow: Source, which: Started | 'all'): Promise
   const [project, home] = [new Walk(repositoryOf(dir), dir), new Walk(homeDir, homeDir, '~')];
   const isInHome = (file: string) => homeFolders(homeDir).some((folder) => isInside(folder, file));
   for (const file of namedPaths(workflow, which)) await (isInHome(file) ? home : project).addFile(file);
+  if (which === 'run' || which === 'all') for (const folder of usedFolders(workflow)) await project.addLinkOf(folder);
   return { ...home.files, ...project.files };
+}
+
+/** What an agent reads, and where it works: in the repository, a branch can make them links to any other place. */
+function usedFolders({ dir, config }: Source): string[] {
+  return [...config.codex.readable, config.workspace.root].filter((folder) => isInside(repositoryOf(dir), folder));
 }
 
 const WORD_BREAK = /[\s`;|&<>()=]+/;
 /** `~/x`, `$NAME/x` and `${NAME…}/x`. */
 const FROM_VARIABLE = /^(?:~|\$(\w+)|\$\{(\w+)[^}]*\})(?:\/+(.*))?$/s;
 
+/** Those of search paths, too. */
+const PATH_BREAK = /[\s`;|&<>()=:]+/;
+/** A word with its quoted and escaped parts, which may contain blanks. */
+const QUOTED_WORD = /(?:\\.|"(?:\\.|[^"\\])*"|'[^']*'|[^\s`;|&<>()="'\\])+/gs;
+/** `${A:-x}` and `$(realpath x)` stand for x. */
+const STANDS_FOR = /\$\{\w+:?[-=]([^{}]*)\}|\$\(\s*(?:realpath|readlink)\s+(?:-\S+\s+)*([^\s()]+)\s*\)/g;
+
 /** The words of a shell text, with and without their quotes: `"$A"/b` is one word, and `{"a":"/b"}` contains another one. */
 function wordsOf(text: string): string[] {
-  return [text.replace(/["'\\]/g, ''), text.replace(/["']/g, ' ')]
-    .flatMap((one) => one.split(WORD_BREAK))
-    .filter((word) => word !== '' && word !== '--');
+  const bare = text.replace(/["'\\]/g, '');
+  const words = [bare, text.replace(/["']/g, ' ')].flatMap((one) => one.split(WORD_BREAK));
+  const inPaths = bare.replace(STANDS_FOR, '$1$2').split(PATH_BREAK);
+  const quoted = [...text.matchAll(QUOTED_WORD)].map(([word]) => word.replace(/["']|\\(?=.)/gs, ''));
+  return [...words, ...inPaths, ...quoted].filter((word) => word !== '' && word !== '--');
 }
+
+/** The next word is a folder that the command enters, or searches for programs. */
+const ENTERS = /^(?:cd|pushd|-C|--chdir|--directory|--prefix|--cwd|PATH|\$PATH|\$\{PATH\})$/;
+/** `A=$BATON_WORKFLOW_DIR/a; B=$A/b; "$B/run"` needs two. */
+const MAX_ASSIGNMENTS = 3;
+const MAX_DERIVED = 100_000;
 
 /**
  * Absolute paths inside the repository, or the folders of Baton in the home, that the settings name. Many of them do not exist: every
@@ -118,11 +139,16 @@ function namedPaths({ dir, homeDir, config, plan }: Source, which: Started | 'al
         const file = path.resolve(place, variable === null ? word : rest);
         add(file);
         named.push(file);
-        if (/^(?:cd|pushd)$/.test(words[index - 1] ?? '')) entered.push(file);
+        if (ENTERS.test(words[index - 1] ?? '')) entered.push(file);
       }
     }
     for (const folder of entered) for (const word of plain) add(path.resolve(folder, word));
-    for (const folder of named) for (const rest of derived) add(path.resolve(folder, rest));
+    const parts = new Set(derived);
+    let folders = new Set(named);
+    for (let depth = 0; depth < MAX_ASSIGNMENTS && folders.size * parts.size <= MAX_DERIVED; depth += 1) {
+      folders = new Set([...folders].flatMap((folder) => [...parts].map((rest) => path.resolve(folder, rest))));
+      for (const file of folders) add(file);
+    }
   };
   const isStarted = (one: Started) => which === one || which === 'all';
   if (isStarted('run'))
@@ -183,6 +209,14 @@ class Walk {
     } else if (stats?.isSymbolicLink()) {
       await this.#addLink(place, name, (target) => this.addFile(target, `${name} → ${this.#nameOf(target)}`));
     }
+  }
+
+  /** Adds an entry only when links lead elsewhere. The content is not read. */
+  async addLinkOf(place: string): Promise<void> {
+    const target = await realpath(place).catch(() => null);
+    if (target === null) return;
+    const usual = path.join(await realpath(this.root), path.relative(this.root, place));
+    if (target !== usual) this.files[`${this.#nameOf(place)} → ${target}`] = 'link';
   }
 
   async #addLink(place: string, name: string, follow: (target: string) => Promise<void>): Promise<void> {

@@ -343,6 +343,14 @@ describe('SEC-30 code of the repository that the workflow runs', () => {
     ['cd "$BATON_WORKFLOW_DIR" && sh scripts/prepare.sh', 'scripts/prepare.sh'],
     ['(cd -- "$BATON_WORKFLOW_DIR/scripts"; ./prepare.sh)', 'scripts/prepare.sh'],
     ['dir=$BATON_WORKFLOW_DIR/scripts; sh "$dir/prepare.sh"', 'scripts/prepare.sh'],
+    ['root=$BATON_WORKFLOW_DIR; dir="$root/scripts"; sh "$dir/prepare.sh"', 'scripts/prepare.sh'],
+    [`sh "\${SCRIPTS:-$BATON_WORKFLOW_DIR/scripts}/prepare.sh"`, 'scripts/prepare.sh'],
+    ['sh "$(realpath "$BATON_WORKFLOW_DIR")/scripts/prepare.sh"', 'scripts/prepare.sh'],
+    ['PATH="$BATON_WORKFLOW_DIR/scripts:$PATH"; prepare.sh', 'scripts/prepare.sh'],
+    ['env -C "$BATON_WORKFLOW_DIR" ./scripts/prepare.sh', 'scripts/prepare.sh'],
+    ['env --chdir="$BATON_WORKFLOW_DIR" ./scripts/prepare.sh', 'scripts/prepare.sh'],
+    ['sh "$BATON_WORKFLOW_DIR/my scripts/prepare.sh"', 'my scripts/prepare.sh'],
+    ['sh $BATON_WORKFLOW_DIR/my\\ scripts/prepare.sh', 'my scripts/prepare.sh'],
     ['sh ~/.baton/prepare.sh', 'home/.baton/prepare.sh'],
     ['sh "$HOME/.baton/prepare.sh"', 'home/.baton/prepare.sh'],
   ])('a script that a hook names is compared before each start: %s', async (hook, script) => {
@@ -357,6 +365,24 @@ describe('SEC-30 code of the repository that the workflow runs', () => {
     await daemon.until('the hold', ({ holds }) => holds.workflow?.code === 'workflow_not_allowed');
 
     expect(canaryOf(daemon)).toBe(false);
+  });
+
+  test.each([
+    ['a folder that agents may read', 'shared', 'shared'],
+    ['the folder around one that agents may read', 'shared', 'shared/docs'],
+  ])('%s cannot become a link to another place', async (_, link, readable) => {
+    const daemon = await repositoryWith({
+      settings: OBEDIENT.replace('codex: {', `codex: { readable: [${readable}],`),
+      files: { 'shared/docs/a.md': 'a', 'home/secrets/docs/key': 'CANARY' },
+      changes: () => ({}),
+    });
+
+    await rm(join(daemon.dir, link), { recursive: true });
+    await symlink(join(daemon.dir, 'home/secrets'), join(daemon.dir, link));
+    daemon.tracker.put({ id: 'A', identifier: 'A' });
+    await daemon.until('the hold', ({ holds }) => holds.workflow?.code === 'workflow_not_allowed');
+
+    expect(daemon.logLines.some(({ msg }) => msg === 'turn began')).toBe(false);
   });
 
   test('a file that a hook names in the workspace is no code of the repository', async () => {
