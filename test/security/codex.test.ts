@@ -288,7 +288,8 @@ test('SEC-31 a run fails before its first turn when the folder belongs to anothe
 
 describe('what commands may read', () => {
   const HOME = '/home/u';
-  const facts = { programs: [], workspace: '/ws/A', tmpDir: '/tmp/run', linked: [], closed: [], exists: () => true };
+  const folders = { programs: [], workspace: '/ws/A', tmpDir: '/tmp/run', linked: [], closed: [] };
+  const facts = { ...folders, exists: () => true, realPath: (path: string) => path };
   const pathsWith = (env: { [name: string]: string }, readable: string[] = []) =>
     readablePaths({ env: { HOME, ...env }, programs: [], readable });
 
@@ -336,6 +337,21 @@ describe('what commands may read', () => {
     // These were named exactly.
     expect(filesystem).toMatchObject({ [`${HOME}/.aws`]: 'read', '/ws': 'read' });
     expect(filesOf([])['/ws']).toBe('deny');
+  });
+
+  test('SEC-31 keys stay closed under the names that they have behind a readable link', () => {
+    const realPath = (path: string) => path.replace(/^\/repository\/shared/, HOME);
+    const readable = ['/repository/shared', '/repository/shared/.aws'];
+
+    const profile = permissionProfile({ ...facts, realPath, env: { HOME }, readable }) as unknown as Profile;
+
+    expect(profile.filesystem).toMatchObject({
+      '/repository/shared': 'read',
+      '/repository/shared/.ssh': 'deny',
+      '/repository/shared/.codex/auth.json': 'deny',
+      // This one was named exactly.
+      '/repository/shared/.aws': 'read',
+    });
   });
 
   test('SEC-31 what only root or a group may read in /etc is closed, unless codex.readable names it', async () => {

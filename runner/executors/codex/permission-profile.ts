@@ -1,5 +1,5 @@
 import { homedir } from 'node:os';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import type { JsonObject } from '../../../src/domain/json.js';
 import { isAtOrBelow } from '../../contain/hidden-directories.js';
 import { isInside } from '../../workspace/workspace-path.js';
@@ -22,6 +22,8 @@ export interface ProfileFacts {
   /** What of the base system not everyone may read, and logins inside of toolchains. */
   readonly closed: readonly string[];
   exists(path: string): boolean;
+  /** The path itself when it does not exist. */
+  realPath(path: string): string;
 }
 
 /**
@@ -86,14 +88,23 @@ export function readablePaths({
  * not lie inside a readable folder, which would open all of it.
  */
 function deniedPaths(facts: ProfileFacts): string[] {
-  const { env, readable, workspace, closed, exists } = facts;
+  const { env, readable, workspace, closed, exists, realPath } = facts;
   const codexHome = env.CODEX_HOME;
   const secrets = [...deniedIn(homeOf(env)), ...(codexHome ? CODEX_SECRETS.map(inHome(codexHome)) : [])];
   const opened = readablePaths(facts);
   const isNeeded = (path: string) =>
     !readable.includes(path) &&
     (!readable.some((named) => isInside(path, named)) || opened.some((open) => covers(open, path)));
-  return [...ROOT_ONLY, ...[...closed, ...secrets, dirname(workspace)].filter(isNeeded)].filter(exists);
+  const denied = [...ROOT_ONLY, ...[...closed, ...secrets, dirname(workspace)].filter(isNeeded)].filter(exists);
+  const real = denied.map(realPath);
+  const aliases = opened.flatMap((open) => aliasesIn(open, realPath(open), real));
+  return [...denied, ...aliases.filter((path) => !readable.includes(path))];
+}
+
+/** Codex follows a readable path that is a link, and shows what it leads to under the name of the link. */
+function aliasesIn(open: string, realOpen: string, realDenied: readonly string[]): string[] {
+  if (realOpen === open) return [];
+  return realDenied.filter((path) => isInside(realOpen, path)).map((path) => join(open, relative(realOpen, path)));
 }
 
 const ROOT_ONLY = ['/etc/shadow', '/etc/gshadow'];

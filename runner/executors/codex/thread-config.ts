@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import type { CodexConfig } from '../../../src/domain/config.js';
 import { BatonError } from '../../../src/domain/errors.js';
 import { type Fields, fieldsOf, type Json, type JsonObject, textOf } from '../../../src/domain/json.js';
@@ -68,7 +68,15 @@ export function threadParams(facts: ThreadFacts): object {
 
 function profileOf({ program, repository, workspace, tmpDir, codex, linked, closed }: ThreadFacts): JsonObject {
   const readable = [...codex.readable, ...(repository === null ? [] : [repository])];
-  return permissionProfile({ ...program, workspace, tmpDir, readable, linked, closed, exists: existsSync });
+  return permissionProfile({ ...program, workspace, tmpDir, readable, linked, closed, exists: existsSync, realPath });
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 /** Settings of Codex for this thread only. They win over those of the user, and nothing is written to the user's files. */
