@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { getRequestListener } from '@hono/node-server';
 import { BatonError } from '../domain/errors.js';
@@ -103,8 +103,26 @@ export async function startSocket({ source, path, routes, ...options }: SocketOp
   return { close: closeOnce(server) };
 }
 
+/**
+ * Ends the parsing of what a dropped connection has sent. Node reads `upgrade` before it emits a request, and parses nothing behind a request
+ * that upgrades. Without this, 64 KB of pipelined requests take 25 ms of the event loop, although only the first one is answered.
+ */
+class Incoming extends IncomingMessage {
+  #isUpgrade = false;
+
+  get upgrade(): boolean {
+    return this.#isUpgrade || this.socket.destroyed;
+  }
+
+  /** The constructor of Node sets null, before there are fields of our own. */
+  set upgrade(isUpgrade: boolean | null) {
+    if (isUpgrade !== null) this.#isUpgrade = isUpgrade;
+  }
+}
+
 function createLimitedServer(limits: HttpLimits): Server {
   return createServer({
+    IncomingMessage: Incoming,
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.keepAliveMs,

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, get, type IncomingMessage } from 'node:http';
@@ -483,6 +484,25 @@ describe('a flood of connections without the token', () => {
     expect(code).toBe(0);
     expect(io.text.stdout).toContain(tokenOf(daemon.stateDir));
     flood.end();
+  });
+
+  test('SEC-35 of hundreds of pipelined requests only two are parsed', async () => {
+    const server = await start();
+    let parsed = 0;
+    const count = () => {
+      parsed += 1;
+    };
+    subscribe('http.server.request.start', count);
+    onTestFinished(() => void unsubscribe('http.server.request.start', count));
+    const socket = connect(server.port, '127.0.0.1');
+    // The server resets the connection.
+    socket.on('error', () => {});
+
+    socket.resume().end(`GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n\r\n`.repeat(800));
+    await once(socket, 'close');
+    const { status } = await ask(server, '/healthz');
+
+    expect({ parsed, status }).toEqual({ parsed: 3, status: 200 });
   });
 
   test('SEC-35 strangers have a small number of connections, and the one that was silent for the longest time is dropped for the newest', async () => {
