@@ -88,8 +88,11 @@ function commandStatus(status: number, exitCode: number | null): ExitStatus {
     : { code: null, signal: SIGNAL_NAMES.get(status - 128) ?? null };
 }
 
+/** Of several names the first one, which Node.js uses too: SIGABRT and not SIGIOT. */
 const SIGNAL_NAMES = new Map(
-  Object.entries(constants.signals).map(([name, number]) => [number, name as NodeJS.Signals] as const),
+  Object.entries(constants.signals)
+    .toReversed()
+    .map(([name, number]) => [number, name as NodeJS.Signals] as const),
 );
 
 async function refusal(child: StartedProcess, word: string | undefined, clock: Clock): Promise<BatonError> {

@@ -51,6 +51,8 @@ describe.each(forms)('with isolation %s', (isolation) => {
     ['kill -INT $$', { code: null, signal: 'SIGINT' }],
     ['kill -KILL $$', { code: null, signal: 'SIGKILL' }],
     ['kill -TERM $$', { code: null, signal: 'SIGTERM' }],
+    ['kill -ABRT $$', { code: null, signal: 'SIGABRT' }],
+    ['kill -IO $$', { code: null, signal: 'SIGIO' }],
     ['no-such-command-here', { code: 127, signal: null }],
   ])('a command that ends with `%s` has the status %o', async (script, status) => {
     expect((await run(script)).status).toEqual(status);
