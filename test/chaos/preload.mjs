@@ -4,8 +4,9 @@
 // Only this file reads these variables; agents and hooks do not get them.
 import { ChildProcess } from 'node:child_process';
 import promises from 'node:fs/promises';
-import { register, syncBuiltinESMExports } from 'node:module';
+import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { basename, dirname } from 'node:path';
+import { watched } from './preload-sqlite.mjs';
 
 const { at, nth } = JSON.parse(process.env.CHAOS_KILL);
 const root = process.env.CHAOS_ROOT;
@@ -49,12 +50,12 @@ ChildProcess.prototype.spawn = function (...args) {
 };
 
 // The classes of the real package cannot be patched, so the daemon gets subclasses.
-const wrapper = new URL('preload-sqlite.mjs', import.meta.url).href;
-const hooks = `export const resolve = async (name, context, next) =>
-  name === '@photostructure/sqlite' && context.parentURL !== '${wrapper}'
-    ? { url: '${wrapper}', shortCircuit: true }
-    : next(name, context);`;
-register(`data:text/javascript,${encodeURIComponent(hooks)}`);
+const require = createRequire(import.meta.url);
+const sqlite = require('@photostructure/sqlite');
+require.cache[require.resolve('@photostructure/sqlite')].exports = {
+  ...sqlite,
+  DatabaseSync: watched(sqlite.DatabaseSync),
+};
 
 /** `null`: it only makes sure that a folder is there, time and again. */
 function mkdirName(path) {
