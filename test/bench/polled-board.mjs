@@ -4,7 +4,6 @@ import { initialState } from '../../dist/orchestrator/state.js';
 import { createClock } from '../../dist/src/clock.js';
 import { ADAPTERS } from '../../dist/src/tracker/adapters.js';
 import { parseWorkflow } from '../../dist/src/workflow/load-workflow.js';
-import { createMemoryStore } from '../../dist/test/support/memory-store.js';
 import { BOARDS } from './tracker-boards.mjs';
 
 /** The real loop on a real adapter. Ten issues start at once and their agents do nothing. */
@@ -43,6 +42,7 @@ export class PolledBoard {
       ...{ config: workflow.config.tracker, settings: () => workflow.config.tracker, env: variables, dir: '/nowhere' },
       secret: (name) => variables[name] ?? null,
       mask: (said) => said,
+      nowMs: () => performance.now(),
       start: () => Promise.reject(new Error('nothing is started here')),
     });
     this.loop = new Loop({
@@ -83,7 +83,8 @@ export class PolledBoard {
   #ports(workflow) {
     return {
       clock: this.clock,
-      store: createMemoryStore(),
+      // What is stored does not depend on the tracker.
+      store: { write: async () => {} },
       tracker: {
         issuesByStates: async (states, signal) => {
           const batch = await this.tracker.issuesByStates(states, signal);

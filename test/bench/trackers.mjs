@@ -13,37 +13,39 @@ import { BOARDS } from './tracker-boards.mjs';
 
 const ISSUES = 10_000;
 const ROUNDS = 5;
+export const KINDS = Object.keys(BOARDS);
 /** The interval of the event-loop monitor, which measures itself too. */
 const RESOLUTION_MS = 1;
 
-console.log(
-  `${ISSUES} issues, one poll and its decision, CPU time, median of ${ROUNDS}, taking turns with JSON.parse of the same answers`,
-);
-const kinds = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(BOARDS);
-for (const kind of kinds) await benchKind(kind);
-
-async function benchKind(kind) {
+/** Medians of processor time and of the longest block, in milliseconds: `receive`, `parse`, `poll`, and `again` when nothing has changed. */
+export async function measurePoll(kind, { issues = ISSUES, rounds = ROUNDS } = {}) {
   const script = fileURLToPath(new URL('tracker-server.mjs', import.meta.url));
-  const server = spawn(process.execPath, [script, kind, String(ISSUES)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const server = spawn(process.execPath, [script, kind, String(issues)], { stdio: ['pipe', 'pipe', 'inherit'] });
   try {
     const url = await new Promise((resolve) => createInterface({ input: server.stdout }).once('line', resolve));
     // The first answers are made by the server, and the code is not warm yet.
-    const board = await PolledBoard.open(kind, url, ISSUES);
+    const board = await PolledBoard.open(kind, url, issues);
     await board.poll();
     const told = await (await fetch(`${url}/told`)).json();
     const answers = told.map((one) => ({ ...one, bytes: Buffer.from(one.payload) }));
     await board.poll();
     await board.close();
-    const rounds = [];
-    for (let n = 0; n < ROUNDS; n++) rounds.push(await round(kind, url, answers));
-    report(kind, answers, rounds);
+    const measures = [];
+    for (let n = 0; n < rounds; n++) measures.push(await round(kind, url, answers, issues));
+    const of = (part) => ({
+      cpuMs: median(measures.map((one) => one[part].cpuMs)),
+      blockMs: median(measures.map((one) => one[part].blockMs)),
+    });
+    const megabytes = answers.reduce((sum, { bytes }) => sum + bytes.length, 0) / 1e6;
+    const parts = { receive: of('receive'), parse: of('parse'), poll: of('poll'), again: of('again') };
+    return { ...parts, megabytes, answers: answers.length };
   } finally {
     server.stdin.end();
     await ended(server);
   }
 }
 
-async function round(kind, url, answers) {
+async function round(kind, url, answers, issues) {
   const receive = await measured(() => receiveAll(url, answers));
   const parse = await measured(async () => {
     const kept = [];
@@ -52,7 +54,7 @@ async function round(kind, url, answers) {
       await nextTurn();
     }
   });
-  const board = await PolledBoard.open(kind, url, ISSUES);
+  const board = await PolledBoard.open(kind, url, issues);
   const poll = await measured(() => board.poll());
   const again = await measured(() => board.poll());
   await board.close();
@@ -88,19 +90,23 @@ async function measured(work) {
   return { cpuMs: (user + system) / 1000, blockMs: Math.max(0, delay.max / 1e6 - RESOLUTION_MS) };
 }
 
-function report(kind, answers, rounds) {
-  const megabytes = answers.reduce((sum, { bytes }) => sum + bytes.length, 0) / 1e6;
-  const of = (part, key) => median(rounds.map((one) => one[part][key]));
-  const times = (cpuMs) => `${(cpuMs / of('parse', 'cpuMs')).toFixed(1)} ×`;
-  const line = (title, part, more = '') =>
-    console.log(
-      `    ${title.padEnd(24)} ${ms(of(part, 'cpuMs'))}   longest block ${ms(of(part, 'blockMs'), 1)}${more}`,
-    );
-  const against = (part) => `   ${times(of(part, 'cpuMs'))} JSON.parse`;
-  const apart = `, ${times(of('poll', 'cpuMs') - of('receive', 'cpuMs'))} without receiving`;
-  console.log(`  ${kind.padEnd(8)} ${megabytes.toFixed(0).padStart(3)} MB in ${answers.length} answers`);
-  line('receiving alone', 'receive');
-  line('JSON.parse alone', 'parse');
-  line('first poll, decision', 'poll', `${against('poll')}${apart}`);
-  line('again, nothing changed', 'again', against('again'));
+function report(kind, { megabytes, answers, receive, parse, poll, again }) {
+  const times = (cpuMs) => `${(cpuMs / parse.cpuMs).toFixed(1)} ×`;
+  const line = (title, { cpuMs, blockMs }, more = '') =>
+    console.log(`    ${title.padEnd(24)} ${ms(cpuMs)}   longest block ${ms(blockMs, 1)}${more}`);
+  const against = ({ cpuMs }) => `   ${times(cpuMs)} JSON.parse`;
+  const apart = `, ${times(poll.cpuMs - receive.cpuMs)} without receiving`;
+  console.log(`  ${kind.padEnd(8)} ${megabytes.toFixed(0).padStart(3)} MB in ${answers} answers`);
+  line('receiving alone', receive);
+  line('JSON.parse alone', parse);
+  line('first poll, decision', poll, `${against(poll)}${apart}`);
+  line('again, nothing changed', again, against(again));
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  console.log(
+    `${ISSUES} issues, one poll and its decision, CPU time, median of ${ROUNDS}, taking turns with JSON.parse of the same answers`,
+  );
+  const kinds = process.argv.length > 2 ? process.argv.slice(2) : KINDS;
+  for (const kind of kinds) report(kind, await measurePoll(kind));
 }
