@@ -13,7 +13,7 @@ import { applyRateLimit, pollIfDue } from './poll.js';
 import * as requests from './requests.js';
 import { closeInterruptedRuns } from './restore.js';
 import { endRun } from './run-end.js';
-import { applySignal, parkUnkillable } from './run-signals.js';
+import { applySignal, type CoreSignal, parkUnkillable } from './run-signals.js';
 import { runOf, type State } from './state.js';
 
 export interface Decision {
@@ -36,7 +36,7 @@ export function decide(state: State, event: OrchestratorEvent, now: Instant): De
     dispatchReady(draft, now, fresh);
     finishOnce(draft, now);
   }
-  orderPersist(draft, state, now);
+  orderPersist(draft, state, canWait(event, state, draft.state), now);
   exitWhenDone(draft, now);
   reopenWhenDone(draft, now);
   return { state: draft.state, effects: draft.effects };
@@ -48,6 +48,14 @@ export function decide(state: State, event: OrchestratorEvent, now: Instant): De
  */
 export function isProgressOnly(event: OrchestratorEvent): boolean {
   return event.type === 'run_signalled' && event.signal.type !== 'usage';
+}
+
+/** The signals whose changes must be stored at once: an answer and a thread cost a person or a run much to lose, tokens do not. */
+const URGENT: readonly CoreSignal['type'][] = ['session', 'asked', 'question_closed'];
+
+function canWait(event: OrchestratorEvent, before: State, after: State): boolean {
+  if (event.type !== 'run_signalled' || before.runs !== after.runs || before.holds !== after.holds) return false;
+  return !URGENT.includes(event.signal.type);
 }
 
 function handle(draft: Draft, event: OrchestratorEvent, now: Instant): FreshIssues {

@@ -12,7 +12,7 @@ type Maps = Pick<State, 'claims' | 'runs' | 'candidates' | 'leftovers' | 'remova
  */
 export class Draft {
   readonly effects: Effect[] = [];
-  readonly #owned = new Set<keyof Maps>();
+  readonly #owned = new Map<keyof Maps, Set<string>>();
   #state: State;
 
   constructor(state: State) {
@@ -28,16 +28,24 @@ export class Draft {
   }
 
   put<M extends keyof Maps>(map: M, id: string, value: Maps[M][string]): void {
-    this.#own(map)[id] = value;
+    this.#own(map, id)[id] = value;
   }
 
   drop(map: keyof Maps, id: string): void {
-    if (id in this.#state[map]) delete this.#own(map)[id];
+    if (id in this.#state[map]) delete this.#own(map, id)[id];
   }
 
-  replace<M extends keyof Maps>(map: M, content: { [id: string]: Maps[M][string] }): void {
-    this.#owned.add(map);
+  replace<M extends Exclude<keyof Maps, 'claims' | 'records'>>(
+    map: M,
+    content: { [id: string]: Maps[M][string] },
+  ): void {
+    this.#owned.set(map, new Set());
     this.#state = { ...this.#state, [map]: content };
+  }
+
+  /** The ids that were put or dropped. */
+  touched(map: 'claims' | 'records'): string[] {
+    return [...(this.#owned.get(map) ?? [])];
   }
 
   order(effect: Effect): void {
@@ -88,8 +96,14 @@ export class Draft {
     return seq;
   }
 
-  #own<M extends keyof Maps>(map: M): { [id: string]: Maps[M][string] } {
-    if (!this.#owned.has(map)) this.replace(map, { ...this.#state[map] } as { [id: string]: Maps[M][string] });
+  #own<M extends keyof Maps>(map: M, id: string): { [id: string]: Maps[M][string] } {
+    let ids = this.#owned.get(map);
+    if (ids === undefined) {
+      ids = new Set();
+      this.#owned.set(map, ids);
+      this.#state = { ...this.#state, [map]: { ...this.#state[map] } };
+    }
+    ids.add(id);
     return this.#state[map] as { [id: string]: Maps[M][string] };
   }
 }

@@ -20,6 +20,19 @@ export function addSpending(ledger: Ledger, day: string, issueId: string, spent:
   return Object.fromEntries(newest.some(([one]) => one === day) ? newest : [[day, today], ...newest.slice(1)]);
 }
 
+/** The entries of these issues on these days. */
+export function spendingOf(ledger: Ledger, days: readonly string[], issueIds: readonly string[]): Ledger {
+  const parts = days.flatMap((day) => {
+    const { tokens, issues } = ledger[day] ?? EMPTY_DAY;
+    const entries = issueIds.flatMap((id) => {
+      const spent = Object.hasOwn(issues, id) ? issues[id] : undefined;
+      return spent ? [[id, spent] as const] : [];
+    });
+    return entries.length === 0 ? [] : [[day, { tokens, issues: Object.fromEntries(entries) }] as const];
+  });
+  return Object.fromEntries(parts);
+}
+
 /** The entries of `after` that are new or differ from `before`. */
 export function ledgerChanges(before: Ledger, after: Ledger): Ledger {
   if (before === after) return {};

@@ -101,6 +101,17 @@ export interface PersistState {
   readonly fullSeq: number | null;
   /** The state changed while no write could be ordered, so no write contains the change yet. */
   readonly missed: boolean;
+  /** The keys of changes that can wait and are not ordered yet; null: none. */
+  readonly waiting: ChangedKeys | null;
+  /** When such changes were last written on their own. */
+  readonly relaxedAtAwakeMs: number | null;
+}
+
+/** What is changed, as keys of `claims`, `records` and `ledger`. Only days with a changed record have changed. */
+export interface ChangedKeys {
+  readonly claims: readonly string[];
+  readonly records: readonly string[];
+  readonly days: readonly string[];
 }
 
 export function initialState(
@@ -143,7 +154,15 @@ export function initialState(
     read: null,
     seq: 0,
     runSeq: 0,
-    persist: { orderedSeq: 0, settledSeq: 0, broken: false, fullSeq: null, missed: false },
+    persist: {
+      orderedSeq: 0,
+      settledSeq: 0,
+      broken: false,
+      fullSeq: null,
+      missed: false,
+      waiting: null,
+      relaxedAtAwakeMs: null,
+    },
     once: null,
     shutdown: null,
     reopenFor: [],

@@ -1,5 +1,6 @@
 import type { Instant } from '../src/domain/clock.js';
 import { stallAtAwakeMs } from './deadlines.js';
+import { relaxedDelayMs } from './persist.js';
 import type { State } from './state.js';
 
 /**
@@ -14,6 +15,7 @@ export function nextWakeMs(state: State, now: Instant): number | null {
   if (state.poll.inFlightSeq === null) consider(state.poll.nextAtMs - now.wallMs);
   for (const hold of Object.values(state.holds)) if (hold.untilMs !== null) consider(hold.untilMs - now.wallMs);
   if (state.poll.rateLimit) consider(state.poll.rateLimit.resetAtMs - now.wallMs);
+  if (state.persist.waiting !== null) consider(relaxedDelayMs(state.persist, now));
   if (state.shutdown) consider(state.shutdown.deadlineAwakeMs - now.awakeMs);
   for (const claim of Object.values(state.claims)) {
     if (claim.status.kind === 'waiting') consider(claim.status.dueAtMs - now.wallMs);

@@ -180,6 +180,7 @@ describe('spending', () => {
     const core = new Core().put('A', 'B');
     core.poll();
     core.usage('A', 'a', 100);
+    core.nowMs += 1_000;
     core.usage('B', 'b', 7);
 
     expect(core.latest('persist').change.ledger).toEqual({

@@ -89,6 +89,61 @@ test('a poll without changes stores nothing, even with new objects', () => {
   expect(ofType(core.poll(), 'persist')).toEqual([]);
 });
 
+describe('tokens that are reported often', () => {
+  const writes = (core: Core) => ofType(core.effects, 'persist').length;
+
+  test('are written once a second, all of them', () => {
+    const core = new Core().put('A', 'B');
+    core.poll();
+    const before = writes(core);
+
+    for (let tokens = 1; tokens <= 500; tokens++) {
+      core.usage('A', 'a', tokens);
+      core.usage('B', 'b', tokens);
+      core.advance(10);
+    }
+    core.advance(1_000);
+
+    expect(writes(core) - before).toBe(6);
+    expect(core.latest('persist').change).toMatchObject({
+      claims: { A: { status: { run: { account: { tokens: { input: 500 } } } } } },
+      records: { A: { tokens: 500 }, B: { tokens: 500 } },
+      ledger: { '2026-01-01': { tokens: 1_000, issues: { A: { tokens: 500 }, B: { tokens: 500 } } } },
+    });
+  });
+
+  test('are written with the end of the run', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.usage('A', 'a', 1);
+    core.usage('A', 'a', 2);
+    const before = writes(core);
+
+    core.exit('A');
+
+    expect(writes(core) - before).toBe(1);
+    expect(core.latest('persist').change).toMatchObject({
+      records: { A: { tokens: 2 } },
+      runs: [{ tokens: { input: 2 }, end: { outcome: 'success' } }],
+    });
+    expect(core.advance(900).filter(({ type }) => type === 'persist')).toEqual([]);
+  });
+
+  test('are part of the next full write when the store fails', () => {
+    const core = new Core().put('A');
+    core.poll();
+    core.usage('A', 'a', 1);
+    core.confirmsWrites = false;
+    core.usage('A', 'a', 2);
+    core.advance(1_000);
+    core.send({ type: 'persist_failed', seq: core.latest('persist').seq, message: 'disk full' });
+    core.usage('A', 'a', 3);
+    core.advance(60_000);
+
+    expect(core.latest('persist').change).toMatchObject({ full: true, records: { A: { tokens: 3 } } });
+  });
+});
+
 test('a later write that succeeds does not lift the hold of an earlier one that failed', () => {
   const core = new Core().put('A');
   core.confirmsWrites = false;
