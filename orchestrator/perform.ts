@@ -1,4 +1,5 @@
 import { type Clock, LIST_LIMIT_MS, withinLimit } from '../src/domain/clock.js';
+import type { DurableChange } from '../src/domain/durable.js';
 import type { Effect } from '../src/domain/effects.js';
 import { BatonError, toBatonError } from '../src/domain/errors.js';
 import type { Dispatch, Observation, ReadResult } from '../src/domain/events.js';
@@ -25,9 +26,12 @@ export interface PerformPorts {
   reopen(): void;
 }
 
+type Persist = Extract<Effect, { type: 'persist' }>;
+
 /** Turns each effect into a call of a port. Answers come back through `dispatch`. It decides nothing. */
 export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect: Effect) => void {
-  let writes: Promise<void> = Promise.resolve();
+  let unwritten: Persist[] = [];
+  let isWriting = false;
   let failure: BatonError | null = null;
 
   const poll = async ({ seq, ids, states }: Extract<Effect, { type: 'poll' }>) => {
@@ -40,23 +44,36 @@ export function createPerform(ports: PerformPorts, dispatch: Dispatch): (effect:
     return { seq, asked: ids, refresh, candidates, freeDiskMb };
   };
 
-  const persist = ({ seq, change }: Extract<Effect, { type: 'persist' }>) => {
-    // In order: a later change must not be stored before or without an earlier one.
-    writes = writes
-      .then(() => {
-        if (failure && !change.full) throw failure;
-        return ports.store.write(change);
-      })
-      .then(
-        () => {
-          failure = null;
-          dispatch({ type: 'persisted', seq });
-        },
-        (error) => {
-          failure = toBatonError(error, 'store_failed');
-          dispatch({ type: 'persist_failed', seq, message: failure.message });
-        },
-      );
+  /** What is ordered in one turn of the event loop, or during a write, is one write. A later change is never stored before or without an earlier one. */
+  const persist = (effect: Persist) => {
+    unwritten.push(effect);
+    writeSoon();
+  };
+
+  const writeSoon = () => {
+    if (isWriting || unwritten.length === 0) return;
+    isWriting = true;
+    setImmediate(async () => {
+      const group = unwritten;
+      unwritten = [];
+      await write(group.map(({ change }) => change));
+      isWriting = false;
+      const message = failure?.message ?? null;
+      for (const { seq } of group)
+        dispatch(message === null ? { type: 'persisted', seq } : { type: 'persist_failed', seq, message });
+      writeSoon();
+    });
+  };
+
+  /** After a failed write only a change of the whole state may be written. */
+  const write = async (changes: readonly DurableChange[]) => {
+    if (failure && !changes.some(({ full }) => full)) return;
+    try {
+      await ports.store.write(...changes);
+      failure = null;
+    } catch (error) {
+      failure = toBatonError(error, 'store_failed');
+    }
   };
 
   return (effect) => {

@@ -73,11 +73,9 @@ export class OpenRuns implements ProcessTrace {
   /** Writes the processes that are still active. A failure does not end the run, because the marker finds them too. */
   #writeProcesses(): void {
     this.#timer = null;
-    for (const marker of this.#unwritten) {
-      const run = this.#open.get(marker);
-      if (run && run.processes.length > 0) void this.#put(run).catch(this.#options.onError);
-    }
+    const runs = [...this.#unwritten].flatMap((marker) => this.#open.get(marker) ?? []);
     this.#unwritten.clear();
+    void this.#put(...runs.filter(({ processes }) => processes.length > 0)).catch(this.#options.onError);
   }
 
   /** Written with the next change only. Removing ended processes keeps the record of a run with a thousand steps small. */
@@ -115,10 +113,12 @@ export class OpenRuns implements ProcessTrace {
     this.#isFrozen = true;
   }
 
-  async #put(run: OpenRun): Promise<void> {
-    if (this.#isFrozen) return;
-    this.#open.set(run.marker, run);
-    this.#written.add(run.marker);
-    await this.#options.store.put(run);
+  async #put(...runs: readonly OpenRun[]): Promise<void> {
+    if (this.#isFrozen || runs.length === 0) return;
+    for (const run of runs) {
+      this.#open.set(run.marker, run);
+      this.#written.add(run.marker);
+    }
+    await this.#options.store.put(...runs);
   }
 }

@@ -99,10 +99,10 @@ export interface HostToolResult {
   readonly limitedUntilMs?: number;
 }
 
-/** The stored state. Writes are ordered; `write` resolves when the change is on disk. */
+/** The stored state. Writes are ordered; `write` resolves when the changes are on disk: all of them, or none when it rejects. */
 export interface Store {
   load(): Promise<Durable>;
-  write(change: DurableChange): Promise<void>;
+  write(...changes: readonly DurableChange[]): Promise<void>;
   /** Owner records of versions before 2026-11-18, which kept them here and not beside the workspaces. */
   readonly formerOwners: { all(): Promise<readonly WorkspaceOwner[]>; clear(): Promise<void> };
   readonly openRuns: OpenRunStore;
@@ -154,7 +154,8 @@ export interface DayRecord extends TokenTotals {
 /** Open runs and workspace removals. A daemon that finds some when it starts ends their processes and runs the hooks they owe. */
 export interface OpenRunStore {
   all(): Promise<readonly OpenRun[]>;
-  put(run: OpenRun): Promise<void>;
+  put(...runs: readonly OpenRun[]): Promise<void>;
+  /** The record is gone with the next write, or a second later. */
   remove(marker: string): Promise<void>;
 }
 

@@ -18,7 +18,7 @@ import {
 } from '../domain/durable.js';
 import { BatonError } from '../domain/errors.js';
 import type { HistoryEvent } from '../domain/note.js';
-import type { Store } from '../domain/ports.js';
+import type { OpenRun, Store } from '../domain/ports.js';
 import { fromKey, type JsonTable, jsonTable, toKey, type Unreadable } from './json-table.js';
 import { inTransaction, openSqliteFile, type StoreWarning, storeFailure } from './sqlite-file.js';
 import { storedPast } from './stored-past.js';
@@ -76,9 +76,9 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
   const db = openSqliteFile(path, onWarning);
   const { ino } = statSync(path);
   const tables = tablesOf(db, clean);
-  const history = new EventHistory(db, clean);
   const owners = jsonTable(db, 'owners', 'workspace_key', () => ownerShape);
   const openRuns = jsonTable(db, 'open_runs', 'marker', () => openRunShape);
+  const queue = new WriteQueue(db, openRuns, clean);
   const allowed = jsonTable(db, 'allowed', 'path', () => allowedShape, clean);
 
   const guarded = <T>(doing: string, act: () => T): T => {
@@ -101,15 +101,12 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
     async load() {
       return guarded('read', () => readAll(tables, warnUnreadable));
     },
-    async write(change) {
-      guarded('written', () => {
-        let events = { settled: () => {} };
-        inTransaction(db, () => {
-          apply(tables, change);
-          events = history.write();
-        });
-        events.settled();
-      });
+    async write(...changes) {
+      guarded('written', () =>
+        queue.commitWith(() => {
+          for (const change of changes) apply(tables, change);
+        }),
+      );
     },
     formerOwners: {
       async all() {
@@ -121,13 +118,15 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
     },
     openRuns: {
       async all() {
+        queue.flush();
         return guarded('read', () => openRuns.read(warnUnreadable).map(([, run]) => run));
       },
-      async put(run) {
-        guarded('written', () => openRuns.put(run.marker, run));
+      async put(...runs) {
+        const putAll = () => runs.forEach((run) => void openRuns.put(run.marker, run));
+        guarded('written', () => (runs.length === 1 ? putAll() : inTransaction(db, putAll)));
       },
       async remove(marker) {
-        guarded('written', () => openRuns.remove(marker));
+        guarded('written', () => queue.removeRun(marker));
       },
     },
     async useTracker(scope) {
@@ -155,12 +154,12 @@ export function openSqliteStore({ dir, onWarning, clean = (json) => json }: Sqli
       },
     },
     past: storedPast(db, (act) => guarded('read', act)),
-    addEvent: (event) => history.add(event),
+    addEvent: (event) => queue.addEvent(event),
     async prune(keep) {
       guarded('written', () => inTransaction(db, () => pruneRecords(db, keep)));
     },
     async close() {
-      history.close();
+      queue.close();
       if (db.isOpen) closeFile(db, path);
     },
   };
@@ -295,53 +294,53 @@ const MAX_WAITING = 1_000;
 const FLUSH_AFTER_MS = 1_000;
 
 /**
- * The last events, for people. An event waits for the next write of the state, which mostly follows at once, and is stored with it. After a
- * second without one it is written alone. Events that cannot be written wait for the next write.
+ * Small changes that no one waits for: the last events, for people, and records of runs that are over. They wait for the next write of the
+ * state, which mostly follows at once, and are stored with it. After a second without one they are written alone. What cannot be written
+ * waits for the next write.
  */
-class EventHistory {
+class WriteQueue {
   readonly #db: DatabaseSyncInstance;
+  readonly #openRuns: JsonTable<OpenRun>;
   readonly #clean: (json: string) => string;
-  readonly #waiting: HistoryEvent[] = [];
+  readonly #events: HistoryEvent[] = [];
+  readonly #endedRuns = new Set<string>();
   #scheduled: NodeJS.Timeout | null = null;
 
-  constructor(db: DatabaseSyncInstance, clean: (json: string) => string) {
+  constructor(db: DatabaseSyncInstance, openRuns: JsonTable<OpenRun>, clean: (json: string) => string) {
     this.#db = db;
+    this.#openRuns = openRuns;
     this.#clean = clean;
   }
 
-  add(event: HistoryEvent): void {
-    this.#waiting.push(event);
-    if (this.#waiting.length > MAX_WAITING) this.#waiting.shift();
-    this.#scheduled ??= setTimeout(() => this.flush(), FLUSH_AFTER_MS).unref();
+  addEvent(event: HistoryEvent): void {
+    this.#events.push(event);
+    if (this.#events.length > MAX_WAITING) this.#events.shift();
+    this.#schedule();
   }
 
-  /** Runs inside the caller's transaction. The caller calls `settled` after the commit. */
-  write(): { settled(): void } {
-    const count = this.#waiting.length;
-    if (count > 0) {
-      // Not kept: a prepared statement holds the connection open beyond its close.
-      const insert = this.#db.prepare(
-        'INSERT INTO events (at_ms, level, message, issue_id, identifier, run_id, fields) VALUES (?, ?, ?, ?, ?, ?, ?)',
-      );
-      for (const event of this.#waiting) {
-        const { atMs, level, message, issueId, identifier, runId, fields } = event;
-        insert.run(atMs, level, message, issueId, identifier, runId, this.#clean(JSON.stringify(fields)));
-      }
-      this.#db.exec(`DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ${MAX_EVENTS}`);
-    }
-    return { settled: () => void this.#waiting.splice(0, count) };
+  removeRun(marker: string): void {
+    this.#endedRuns.add(marker);
+    this.#schedule();
   }
 
-  /** Never throws: events that cannot be written stay for the next write. */
+  /** Commits `act` together with everything that waits. */
+  commitWith(act: () => void): void {
+    const count = this.#events.length;
+    inTransaction(this.#db, () => {
+      act();
+      this.#writeEvents();
+      for (const marker of this.#endedRuns) this.#openRuns.remove(marker);
+    });
+    this.#events.splice(0, count);
+    this.#endedRuns.clear();
+  }
+
+  /** Never throws: what cannot be written stays for the next write. */
   flush(): void {
     this.#scheduled = null;
-    if (this.#waiting.length === 0 || !this.#db.isOpen) return;
+    if ((this.#events.length === 0 && this.#endedRuns.size === 0) || !this.#db.isOpen) return;
     try {
-      let written = { settled: () => {} };
-      inTransaction(this.#db, () => {
-        written = this.write();
-      });
-      written.settled();
+      this.commitWith(() => {});
     } catch {
       // A write of the state reports the problem.
     }
@@ -350,6 +349,23 @@ class EventHistory {
   close(): void {
     if (this.#scheduled) clearTimeout(this.#scheduled);
     this.flush();
+  }
+
+  #schedule(): void {
+    this.#scheduled ??= setTimeout(() => this.flush(), FLUSH_AFTER_MS).unref();
+  }
+
+  #writeEvents(): void {
+    if (this.#events.length === 0) return;
+    // Not kept: a prepared statement holds the connection open beyond its close.
+    const insert = this.#db.prepare(
+      'INSERT INTO events (at_ms, level, message, issue_id, identifier, run_id, fields) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    );
+    for (const event of this.#events) {
+      const { atMs, level, message, issueId, identifier, runId, fields } = event;
+      insert.run(atMs, level, message, issueId, identifier, runId, this.#clean(JSON.stringify(fields)));
+    }
+    this.#db.exec(`DELETE FROM events WHERE id <= (SELECT max(id) FROM events) - ${MAX_EVENTS}`);
   }
 }
 

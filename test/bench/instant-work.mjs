@@ -3,7 +3,7 @@ import { Loop } from '../../dist/orchestrator/loop.js';
 import { createPerform } from '../../dist/orchestrator/perform.js';
 import { initialState } from '../../dist/orchestrator/state.js';
 import { OpenRuns } from '../../dist/runner/open-runs.js';
-import { historyEvent } from '../../dist/src/domain/durable.js';
+import { historyEvent } from '../../dist/src/domain/note.js';
 import { success } from '../../dist/src/domain/outcome.js';
 import { normaliseIssue } from '../../dist/src/tracker/normalise-issue.js';
 import { parseWorkflow } from '../../dist/src/workflow/load-workflow.js';
@@ -29,8 +29,8 @@ export class InstantWork {
     this.store = store;
     this.clock = clock;
     this.#left = runs;
-    const notes = { store: store.openRuns, daemonMarker: 'bench', bootId: 'bench', onTrouble: console.error };
-    this.openRuns = new OpenRuns(notes, []);
+    const options = { store: store.openRuns, daemonMarker: 'bench', bootId: 'bench', onError: console.error };
+    this.openRuns = new OpenRuns(options, []);
     for (let n = 1; n <= runs; n++) {
       const description = 'What is to be done, in a few sentences. '.repeat(10);
       const raw = { id: `id-${n}`, identifier: `TASK-${n}`, title: `Number ${n}`, state: 'Todo', description };
@@ -87,13 +87,13 @@ export class InstantWork {
   async #run({ runId, issue }) {
     const tell = (signal) => this.loop.dispatch({ type: 'run_signalled', runId, signal });
     const spawned = (pid) => this.openRuns.started(runId, [{ pid, startTime: '1' }]);
-    await this.openRuns.begin(runId, issue.id);
+    this.openRuns.begin(runId, issue.id);
     tell({ type: 'phase', phase: 'preparing' });
-    await spawned(1);
-    await this.openRuns.owe(runId, issue.identifier);
-    await spawned(2);
+    spawned(1);
+    await this.openRuns.afterRunDue(runId, issue.identifier);
+    spawned(2);
     tell({ type: 'phase', phase: 'agent' });
-    await spawned(3);
+    spawned(3);
     const threadId = `thread-${issue.id}`;
     tell({ type: 'session', threadId, turnId: 'turn-1', turn: 1 });
     for (let answer = 1; answer <= ANSWERS; answer++) {
@@ -108,15 +108,16 @@ export class InstantWork {
     this.#issues.set(issue.id, { ...issue, state: 'Done' });
     tell({ type: 'moved_issue', state: 'Done' });
     tell({ type: 'phase', phase: 'finishing' });
-    await spawned(4);
+    spawned(4);
+    await this.openRuns.afterRunEnded(runId);
     await this.openRuns.end(runId);
     this.loop.dispatch({ type: 'run_exited', runId, outcome: success(null, { threadId, turns: 1 }) });
   }
 
   async #remove(issue) {
     const marker = `remove-${issue.id}`;
-    await this.openRuns.begin(marker, issue.id);
-    await this.openRuns.started(marker, [{ pid: 5, startTime: '1' }]);
+    this.openRuns.begin(marker, issue.id);
+    this.openRuns.started(marker, [{ pid: 5, startTime: '1' }]);
     await this.openRuns.end(marker);
     this.#left -= 1;
     // After the result is stored, too.

@@ -40,15 +40,15 @@ function measured(store) {
       if (++writes % TURN === 0) stopwatch(times.bare, appendBare);
       return promise;
     };
-  const table = (kind) => ({
-    all: () => store[kind].all(),
-    put: timed(kind, (row) => store[kind].put(row)),
-    remove: timed(kind, (key) => store[kind].remove(key)),
-  });
   return {
     load: () => store.load(),
-    write: timed('write', (change) => store.write(change)),
-    openRuns: table('openRuns'),
+    write: timed('write', (...changes) => store.write(...changes)),
+    openRuns: {
+      all: () => store.openRuns.all(),
+      put: timed('openRuns', (...runs) => store.openRuns.put(...runs)),
+      // Waits for the next write.
+      remove: (marker) => store.openRuns.remove(marker),
+    },
     addEvent: (event) => store.addEvent(event),
     close: () => store.close(),
   };

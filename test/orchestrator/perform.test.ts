@@ -46,44 +46,64 @@ function setUp(overrides: Partial<PerformPorts>) {
 }
 
 describe('perform', () => {
-  test('writes happen one after the other, in the order of the decisions', async () => {
+  test('what is ordered in one turn is one write, and what is ordered during a write is the next one', async () => {
+    const writes: (readonly DurableChange[])[] = [];
     const finish: (() => void)[] = [];
-    const store = { ...createMemoryStore(), write: () => new Promise<void>((resolve) => finish.push(resolve)) };
-    const { perform, events, settled } = setUp({ store });
+    const write = (...changes: readonly DurableChange[]) => {
+      writes.push(changes);
+      return new Promise<void>((resolve) => finish.push(resolve));
+    };
+    const { perform, events, settled } = setUp({ store: { ...createMemoryStore(), write } });
+    const change = (tokens: number) => ({ ...CHANGE, pausedSinceMs: tokens });
 
-    perform({ type: 'persist', seq: 1, change: CHANGE });
-    perform({ type: 'persist', seq: 2, change: CHANGE });
+    perform({ type: 'persist', seq: 1, change: change(1) });
+    perform({ type: 'persist', seq: 2, change: change(2) });
     await settled();
-    expect(finish).toHaveLength(1);
+    for (const seq of [3, 4]) perform({ type: 'persist', seq, change: change(seq) });
+    await settled();
+    expect(events).toEqual([]);
     finish[0]?.();
     await settled();
+    await settled();
 
-    expect(finish).toHaveLength(2);
-    expect(events).toEqual([{ type: 'persisted', seq: 1 }]);
+    expect(writes).toEqual([
+      [change(1), change(2)],
+      [change(3), change(4)],
+    ]);
+    expect(events).toEqual([
+      { type: 'persisted', seq: 1 },
+      { type: 'persisted', seq: 2 },
+    ]);
   });
 
   test('after a failed write only a full write happens', async () => {
     const store = createMemoryStore();
     let calls = 0;
-    const write: typeof store.write = async (change) => {
+    const write: typeof store.write = async (...changes) => {
       calls += 1;
       if (calls === 1) throw new Error('disk full');
-      return store.write(change);
+      return store.write(...changes);
     };
     const { perform, events, settled } = setUp({ store: { ...store, write } });
 
     perform({ type: 'persist', seq: 1, change: CHANGE });
     perform({ type: 'persist', seq: 2, change: CHANGE });
-    perform({ type: 'persist', seq: 3, change: { ...CHANGE, full: true } });
-    perform({ type: 'persist', seq: 4, change: CHANGE });
+    await settled();
+    perform({ type: 'persist', seq: 3, change: CHANGE });
+    await settled();
+    expect(calls).toBe(1);
+    perform({ type: 'persist', seq: 4, change: { ...CHANGE, full: true } });
+    await settled();
+    perform({ type: 'persist', seq: 5, change: CHANGE });
     await settled();
 
     expect(calls).toBe(3);
     expect(events).toEqual([
       { type: 'persist_failed', seq: 1, message: 'disk full' },
       { type: 'persist_failed', seq: 2, message: 'disk full' },
-      { type: 'persisted', seq: 3 },
+      { type: 'persist_failed', seq: 3, message: 'disk full' },
       { type: 'persisted', seq: 4 },
+      { type: 'persisted', seq: 5 },
     ]);
   });
 

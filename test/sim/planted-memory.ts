@@ -7,7 +7,10 @@ export const STORE_AND_RESTART: readonly Planted[] = [
   {
     name: 'the claim of a run is not stored',
     plant: {
-      store: (store) => ({ ...store, write: (change) => (hasRun(change) ? Promise.resolve() : store.write(change)) }),
+      store: (store) => ({
+        ...store,
+        write: (...changes) => store.write(...changes.filter((change) => !hasRun(change))),
+      }),
     },
   },
   {
@@ -15,8 +18,8 @@ export const STORE_AND_RESTART: readonly Planted[] = [
     plant: {
       store: (store) => ({
         ...store,
-        write(change) {
-          store.write(change).catch(() => {});
+        write(...changes) {
+          store.write(...changes).catch(() => {});
           return Promise.resolve();
         },
       }),
@@ -27,9 +30,9 @@ export const STORE_AND_RESTART: readonly Planted[] = [
     plant: {
       store: (store, life) => ({
         ...store,
-        write(change) {
-          if (hasRun(change) || change.full) return store.write(change);
-          life.clock?.after(500, () => void store.write(change).catch(() => {}));
+        write(...changes) {
+          if (changes.some((change) => hasRun(change) || change.full)) return store.write(...changes);
+          life.clock?.after(500, () => void store.write(...changes).catch(() => {}));
           return Promise.resolve();
         },
       }),
@@ -47,9 +50,12 @@ export const STORE_AND_RESTART: readonly Planted[] = [
     plant: {
       store: (store) => ({
         ...store,
-        write(change) {
-          const kept = Object.entries(change.claims).filter(([, claim]) => claim !== null);
-          return store.write(Object.assign(change, { claims: Object.fromEntries(kept) }));
+        write(...changes) {
+          for (const change of changes) {
+            const kept = Object.entries(change.claims).filter(([, claim]) => claim !== null);
+            Object.assign(change, { claims: Object.fromEntries(kept) });
+          }
+          return store.write(...changes);
         },
       }),
     },
@@ -59,9 +65,9 @@ export const STORE_AND_RESTART: readonly Planted[] = [
     plant: {
       store: (store) => ({
         ...store,
-        write(change) {
-          const runs = change.runs.filter(({ end }) => end === null);
-          return store.write(Object.assign(change, { runs }));
+        write(...changes) {
+          for (const change of changes) Object.assign(change, { runs: change.runs.filter(({ end }) => end === null) });
+          return store.write(...changes);
         },
       }),
     },

@@ -10,28 +10,30 @@ const NEVER = new Promise<never>(() => {});
 export function simStore(world: World, life: Life): Store {
   const { disk, random, time } = world;
 
-  const write = (change: DurableChange): Promise<void> => {
+  const apply = (changes: readonly DurableChange[]) => changes.forEach((change) => void disk.apply(change));
+
+  const write = (...changes: readonly DurableChange[]): Promise<void> => {
     if (life.isDead || life.reaches('write ordered')) return NEVER;
     if (world.moods.store === 'full') {
       world.coverage.mark('store: disk full');
       if (random.chance(0.15)) {
         world.coverage.mark('store: write fails, but is there');
-        disk.apply(change);
+        apply(changes);
       }
       return Promise.reject(new BatonError('store_failed', 'no space left on device'));
     }
-    if (world.moods.store === 'slow' && random.chance(0.7)) return writeSlowly(change);
-    disk.apply(change);
+    if (world.moods.store === 'slow' && random.chance(0.7)) return writeSlowly(changes);
+    apply(changes);
     return life.reaches('write done') ? NEVER : Promise.resolve();
   };
 
-  const writeSlowly = (change: DurableChange): Promise<void> => {
+  const writeSlowly = (changes: readonly DurableChange[]): Promise<void> => {
     world.coverage.mark('store: slow');
     const safeMs = random.wait(10, 20_000);
     const toldMs = safeMs + random.wait(0, 20_000);
     return new Promise((resolve) => {
       time.after(safeMs, () => {
-        if (!life.isDead) disk.apply(change);
+        if (!life.isDead) apply(changes);
       });
       time.after(toldMs, () => {
         if (life.isDead) return;

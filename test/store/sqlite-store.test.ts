@@ -1,7 +1,7 @@
 import { chmod, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { tempFolder } from '../runner/workspace/temp-folder.js';
 import { asOrdinaryUser } from '../support/as-ordinary-user.js';
 import { openStore } from './open-store.js';
@@ -79,6 +79,37 @@ test('a change is written completely or not at all', async () => {
   await expect(store.write(change({ full: true, claims }))).rejects.toMatchObject({ code: 'store_failed' });
 
   expect(await store.load()).toEqual(before);
+});
+
+test('of several changes all are written or none', async () => {
+  const { store } = await openStore();
+  const circular: { self?: unknown } = {};
+  circular.self = circular;
+
+  const write = store.write(change({ records: { A: record(1) } }), change({ claims: { B: circular as never } }));
+  await expect(write).rejects.toMatchObject({ code: 'store_failed' });
+
+  expect((await store.load()).records).toEqual({});
+});
+
+test('the record of a run that is over is removed with the next write, by closing, or a moment later', async () => {
+  const { dir, store } = await openStore();
+  const db = new DatabaseSync(join(dir, 'baton.db'), { readOnly: true });
+  onTestFinished(() => db.close());
+  const stored = () => db.prepare('SELECT marker FROM open_runs').all().length;
+  const run = (marker: string) => ({ marker, issueId: 'A', owesAfterRunIn: null, processes: [] });
+  await store.openRuns.put(run('r1'), run('r2'), run('r3'));
+
+  await store.openRuns.remove('r1');
+  expect(stored()).toBe(3);
+  await store.write(change({}));
+  expect(stored()).toBe(2);
+  await store.openRuns.remove('r2');
+  await vi.waitFor(() => expect(stored()).toBe(1), 5_000);
+  await store.openRuns.remove('r3');
+  await store.close();
+
+  expect(await (await openStore(dir)).store.openRuns.all()).toEqual([]);
 });
 
 test('the generated columns hold what people query', async () => {

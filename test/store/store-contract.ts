@@ -62,6 +62,21 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       expect(Object.keys((await store.load()).claims)).toEqual(['B']);
     });
 
+    test('stores several changes as if they were written in turn', async () => {
+      const store = await open();
+
+      await store.write(
+        change({ claims: { A: parked('A') }, records: { A: record(1) } }),
+        change({ full: true, claims: { B: parked('B') }, records: { A: record(2) }, runs: [runRecord('r1', 'A', 10)] }),
+        change({ claims: { C: parked('C') }, records: { B: record(3) }, pausedSinceMs: 5 }),
+      );
+
+      const { claims, records, pausedSinceMs } = await store.load();
+      expect(claims).toEqual({ B: parked('B'), C: parked('C') });
+      expect([records, pausedSinceMs]).toEqual([{ A: record(2), B: record(3) }, 5]);
+      expect(await store.past.runs({ limit: 9 })).toHaveLength(1);
+    });
+
     test('a full change replaces everything', async () => {
       const store = await open();
       await store.write(change({ claims: { A: parked('A') }, records: { A: record(1) } }));

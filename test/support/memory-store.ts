@@ -44,10 +44,10 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
       checkOpen();
       return copy(stored);
     },
-    async write(change) {
+    async write(...changes) {
       checkOpen();
-      stored = copy(apply(stored, change));
-      past.add(copy(change.runs), copy(change.finished));
+      stored = copy(changes.reduce(apply, stored));
+      for (const { runs, finished } of changes) past.add(copy(runs), copy(finished));
     },
     useTracker: async () => 0,
     formerOwners: { all: async () => [], clear: async () => {} },
@@ -56,9 +56,9 @@ export function createMemoryStore(initial: Durable = EMPTY): Store {
         checkOpen();
         return [...openRuns.values()].map(copy);
       },
-      async put(run) {
+      async put(...runs) {
         checkOpen();
-        openRuns.set(run.marker, copy(run));
+        for (const run of runs) openRuns.set(run.marker, copy(run));
       },
       async remove(marker) {
         checkOpen();
