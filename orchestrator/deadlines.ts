@@ -12,10 +12,10 @@ export function applyDeadlines(draft: Draft, now: Instant): void {
   if (isDayBudgetAvailable(draft, now)) liftHold(draft, 'budget', 'a new day, or a higher cap');
   enforceDayBudget(draft, now);
   if (isStoreRetryDue(draft, now)) liftHold(draft, 'store', 'runs may try again');
-  for (const [issueId, claim] of Object.entries(draft.state.claims)) {
-    if (claim.status.kind !== 'running') continue;
-    const { run } = claim.live;
-    if (!run || run.stop !== null || run.stage !== 'started') continue;
+  for (const issueId of Object.values(draft.state.runs)) {
+    const claim = draft.claim(issueId);
+    const run = claim?.live.run;
+    if (claim?.status.kind !== 'running' || !run || run.stop !== null || run.stage !== 'started') continue;
     if (run.grace && run.grace.untilAwakeMs <= now.awakeMs && !isAboutPush(claim.status.run))
       requestStop(draft, issueId, run.grace.reason, now);
     else if (isAnswerOverdue(run, now)) expireQuestions(draft, claim, run, now);

@@ -30,7 +30,8 @@ export function decide(state: State, event: OrchestratorEvent, now: Instant): De
   const draft = new Draft(state);
   const fresh = handle(draft, event, now);
   if (event.type === 'observed') observeOnce(draft, event.observation.seq, now);
-  if (draft.state.shutdown === null && !isProgressOnly(event)) {
+  // A run that lifts a hold as a probe lets others start.
+  if (draft.state.shutdown === null && (!isSignal(event) || draft.state.holds !== state.holds)) {
     applyDeadlines(draft, now);
     pollIfDue(draft, now);
     dispatchReady(draft, now, fresh);
@@ -43,11 +44,11 @@ export function decide(state: State, event: OrchestratorEvent, now: Instant): De
 }
 
 /**
- * True for signals of active runs other than token usage. They free no slot and arrive thousands of times per second, so they do not
- * trigger the checks for what is due. The timer set for those checks must stay.
+ * Signals of active runs free no slot and arrive thousands of times per second, so they do not trigger the checks for what is due. The
+ * timer set for those checks must stay.
  */
-export function isProgressOnly(event: OrchestratorEvent): boolean {
-  return event.type === 'run_signalled' && event.signal.type !== 'usage';
+export function isSignal(event: OrchestratorEvent): boolean {
+  return event.type === 'run_signalled';
 }
 
 /** The signals whose changes must be stored at once: an answer and a thread cost a person or a run much to lose, tokens do not. */

@@ -130,7 +130,10 @@ export function permitOf(state: State, now: Instant): StartPermit {
 }
 
 export function isProbeRunning(state: State): boolean {
-  return Object.values(state.claims).some((claim) => claim.status.kind === 'running' && claim.status.run.probe);
+  return Object.values(state.runs).some((issueId) => {
+    const status = state.claims[issueId]?.status;
+    return status?.kind === 'running' && status.run.probe;
+  });
 }
 
 /** Chooses the next probe. Issues take turns, so one bad issue cannot keep the hold in place. */

@@ -32,14 +32,3 @@ export function spendingOf(ledger: Ledger, days: readonly string[], issueIds: re
   });
   return Object.fromEntries(parts);
 }
-
-/** The entries of `after` that are new or differ from `before`. */
-export function ledgerChanges(before: Ledger, after: Ledger): Ledger {
-  if (before === after) return {};
-  const changed = Object.entries(after).flatMap(([day, { tokens, issues }]) => {
-    const known = before[day]?.issues ?? {};
-    const entries = Object.entries(issues).filter(([id, entry]) => known[id] !== entry);
-    return entries.length === 0 ? [] : [[day, { tokens, issues: Object.fromEntries(entries) }] as const];
-  });
-  return Object.fromEntries(changed);
-}

@@ -1,10 +1,10 @@
 import type { Clock, Instant } from '../src/domain/clock.js';
 import type { Effect } from '../src/domain/effects.js';
 import type { OrchestratorEvent } from '../src/domain/events.js';
-import { decide, isProgressOnly } from './decide.js';
+import { decide, isSignal } from './decide.js';
 import type { State } from './state.js';
 import { WakeTimer } from './timers.js';
-import { nextWakeMs } from './wake.js';
+import { nextRunWakeMs, nextWakeMs } from './wake.js';
 
 export interface LoopOptions {
   readonly initial: State;
@@ -58,7 +58,7 @@ export class Loop {
     let event = this.#inbox.shift();
     while (event !== undefined) {
       const now = this.#options.clock.now();
-      if (!isProgressOnly(event)) checkedAt = now;
+      if (!isSignal(event)) checkedAt = now;
       this.#handle(event, now);
       event = this.#inbox.shift();
     }
@@ -66,7 +66,7 @@ export class Loop {
     if (this.#isClosed) return;
     // Computed for the time of the last check: what became due since then must still ring.
     if (checkedAt) this.#timer.set(nextWakeMs(this.#state, checkedAt));
-    else this.#timer.bringForward(nextWakeMs(this.#state, this.#options.clock.now()));
+    else this.#timer.bringForward(nextRunWakeMs(this.#state, this.#options.clock.now()));
   }
 
   #handle(event: OrchestratorEvent, now: Instant): void {

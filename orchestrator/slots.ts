@@ -1,5 +1,5 @@
 import { stateKey } from '../src/domain/issue.js';
-import { runOf, type State } from './state.js';
+import type { State } from './state.js';
 
 /** The number of occupied slots, in total and by the current state of their issues. */
 export interface SlotUse {
@@ -10,8 +10,9 @@ export interface SlotUse {
 export function slotUse(state: State): SlotUse {
   const byState = new Map<string, number>();
   let total = 0;
-  for (const claim of Object.values(state.claims)) {
-    if (runOf(claim) === null) continue;
+  for (const issueId of Object.values(state.runs)) {
+    const claim = state.claims[issueId];
+    if (!claim) continue;
     total += 1;
     const key = stateKey(claim.issue.state);
     byState.set(key, (byState.get(key) ?? 0) + 1);

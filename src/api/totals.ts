@@ -1,8 +1,7 @@
-import { ledgerChanges } from '../../orchestrator/ledger.js';
-import type { State } from '../../orchestrator/state.js';
+import { runOf, type State } from '../../orchestrator/state.js';
 import type { Instant } from '../domain/clock.js';
-import type { Ledger } from '../domain/durable.js';
 import type { DayRecord } from '../domain/ports.js';
+import type { TokenTotals } from '../domain/run-signal.js';
 import type { StateView, Stats } from './schemas.js';
 
 /** What all agents used since the daemon started, without current runs. */
@@ -18,14 +17,11 @@ export const NO_TOTALS: Totals = { input: 0, cached: 0, output: 0, ranMs: 0 };
 /** Totals after one decision. Cheap when no tokens were spent and no run ended, which is nearly always. */
 export function totalsAfter(totals: Totals, before: State, after: State): Totals {
   const ended = before.ended === after.ended ? 0 : endedMs(before, after);
-  if (before.ledger === after.ledger) return ended === 0 ? totals : { ...totals, ranMs: totals.ranMs + ended };
-  const changes = ledgerChanges(before.ledger, after.ledger);
-  const now = sum(changes);
-  const then = sum(known(changes, before.ledger));
+  const spent = before.ledger === after.ledger ? NO_TOTALS : spentBetween(before, after);
   return {
-    input: totals.input + now.input - then.input,
-    cached: totals.cached + now.cached - then.cached,
-    output: totals.output + now.output - then.output,
+    input: totals.input + spent.input,
+    cached: totals.cached + spent.cached,
+    output: totals.output + spent.output,
     ranMs: totals.ranMs + ended,
   };
 }
@@ -52,29 +48,22 @@ function endedMs(before: State, after: State): number {
   return ms;
 }
 
-/** The entries of `ledger` that `changes` are about. */
-function known(changes: Ledger, ledger: Ledger): Ledger {
-  const days = Object.entries(changes).map(([day, changed]) => {
-    const entries = Object.keys(changed.issues).flatMap((id) => {
-      const issues = ledger[day]?.issues ?? {};
-      const spent = Object.hasOwn(issues, id) ? issues[id] : undefined;
-      return spent ? [[id, spent] as const] : [];
-    });
-    return [day, { tokens: 0, issues: Object.fromEntries(entries) }] as const;
-  });
-  return Object.fromEntries(days);
-}
-
-function sum(ledger: Ledger): Omit<Totals, 'ranMs'> {
+/** Only active runs spend tokens. */
+function spentBetween(before: State, after: State): TokenTotals {
   const total = { input: 0, cached: 0, output: 0 };
-  for (const { issues } of Object.values(ledger)) {
-    for (const { input, cached, output } of Object.values(issues)) {
-      total.input += input;
-      total.cached += cached;
-      total.output += output;
-    }
+  for (const [runId, issueId] of Object.entries(after.runs)) {
+    const [was, is] = [tokensOf(before, issueId, runId), tokensOf(after, issueId, runId)];
+    total.input += is.input - was.input;
+    total.cached += is.cached - was.cached;
+    total.output += is.output - was.output;
   }
   return total;
+}
+
+function tokensOf({ claims }: State, issueId: string, runId: string): TokenTotals {
+  const claim = Object.hasOwn(claims, issueId) ? claims[issueId] : undefined;
+  const run = claim ? runOf(claim) : null;
+  return run?.runId === runId ? run.account.tokens : NO_TOTALS;
 }
 
 /** The answer to `GET /api/v1/stats`: every local day of `days`. */

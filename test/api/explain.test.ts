@@ -106,7 +106,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
     const core = ready({}, { blocked_by: [{ id: 'B', identifier: 'AB-7', state: 'Done' }] });
     const other = running().claim('A');
     return {
-      rules: explain(core, { claims: { B: { ...other, issue: issue('B') } } }),
+      rules: explain(core, { claims: { B: { ...other, issue: issue('B') } }, runs: { 'run-B': 'B' } }),
       why: 'it waits for the run of AB-7 (Done) to end',
       action: 'wait: it starts when that run has ended',
     };
@@ -267,7 +267,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
     const core = ready({ agent: { maxConcurrentAgents: 1 } });
     const other = running().claim('A');
     return {
-      rules: explain(core, { claims: { B: { ...other, issue: issue('B') } } }),
+      rules: explain(core, { claims: { B: { ...other, issue: issue('B') } }, runs: { 'run-B': 'B' } }),
       why: 'no free slot: agent.max_concurrent_agents is 1, all taken by B',
       action: 'wait, or raise agent.max_concurrent_agents',
     };
@@ -276,7 +276,7 @@ const CASES: { readonly [rule: string]: () => { rules: RuleView[]; why: string; 
     const core = ready({ agent: { maxConcurrentAgentsByState: { todo: 1 } } });
     const other = running().claim('A');
     return {
-      rules: explain(core, { claims: { B: { ...other, issue: issue('B') } } }),
+      rules: explain(core, { claims: { B: { ...other, issue: issue('B') } }, runs: { 'run-B': 'B' } }),
       why: 'no free slot for issues in "Todo": agent.max_concurrent_agents_by_state',
       action: 'wait, or raise the limit of "Todo" in agent.max_concurrent_agents_by_state',
     };
@@ -347,7 +347,7 @@ describe('explain', () => {
     const core = ready({}, { blocked_by: [{ id: 'B', identifier: 'AB-7', state: 'Todo' }] });
     const other = running().claim('A');
 
-    const rules = explain(core, { claims: { B: { ...other, issue: issue('B') } } });
+    const rules = explain(core, { claims: { B: { ...other, issue: issue('B') } }, runs: { 'run-B': 'B' } });
 
     expect(failing(rules).map(({ rule }) => rule)).toEqual(['not_blocked']);
   });
