@@ -6,9 +6,10 @@ export function watched(Real) {
     exec(sql) {
       if (sql !== 'COMMIT') return super.exec(sql);
       globalThis.chaosReached('before_commit');
-      super.exec(sql);
       const holdsClaim = this.#holdsClaim;
       this.#holdsClaim = false;
+      if (holdsClaim) globalThis.chaosReached('claim_unstored');
+      super.exec(sql);
       if (holdsClaim) globalThis.chaosReached('claim_stored');
       globalThis.chaosReached('after_commit');
     }
