@@ -20,7 +20,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 echo '== as root without namespaces, as in most containers'
-setpriv --inh-caps=-all --bounding-set=-sys_admin "${WITHOUT[@]}" contain workspaces comments mentions
+setpriv --inh-caps=-all --bounding-set=-sys_admin "${WITHOUT[@]}"
 
 readonly NOBODY=65534
 place=$(mktemp -d)
