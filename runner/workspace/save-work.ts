@@ -16,6 +16,7 @@ import type { RunObserver } from '../run-observer.js';
 import { keepSaved, pruneSaved, type RepositoryFiles, removePartials, savedName } from './saved-work.js';
 import type { Workspace } from './workspace-folder.js';
 import { distinctName } from './workspace-path.js';
+import type { Workspaces } from './workspaces.js';
 
 const MAX_OUTPUT_BYTES = 16 * 1024;
 const DRAIN_MS = 1_000;
@@ -27,6 +28,7 @@ interface SaveServices {
   readonly containment: Containment;
   readonly baseEnv: { readonly [name: string]: string | undefined };
   readonly observer: Pick<RunObserver, 'warned'>;
+  readonly workspaces: Pick<Workspaces, 'ownFolder'>;
 }
 
 /** Creates a `saveWork` that runs git in contained processes, because the git settings of a workspace are as untrusted as its agent. */
@@ -69,7 +71,7 @@ function scriptRunner(
   marker: string,
   deps: SaveServices,
 ): RunScript {
-  const { clock, containment, baseEnv } = deps;
+  const { clock, containment, baseEnv, workspaces } = deps;
   return async (script, variables) => {
     const { env, unset } = environmentFor('agent', {
       base: baseEnv,
@@ -80,7 +82,7 @@ function scriptRunner(
       extra: { ...variables, TMPDIR: tmpDir },
     });
     const { path: cwd, identity } = workspace;
-    const hide = await pinServiceFolders(baseEnv, []);
+    const hide = [await workspaces.ownFolder(), ...(await pinServiceFolders(baseEnv, []))];
     const command = { marker, script, cwd, identity, env, unset, hide, stdin: 'ignore' } as const;
     const process = await spawnContained(command, containment);
     const cancel = clock.after(TIME_LIMIT_MS, () => void process.stop());

@@ -165,7 +165,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
     tools: ({ config }) => toolsOf(tracker, config.tracker),
     continuation: loadContinuation(),
     knownSecrets: knownSecretsOf(options),
-    saveWork: createWorkSaver({ ...shared, saveDir: stateDir.saved }),
+    saveWork: createWorkSaver({ ...shared, workspaces, saveDir: stateDir.saved }),
     endLeftovers: createLeftoverCheck(containment, observer),
     ...executors,
   });

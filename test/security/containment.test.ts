@@ -36,6 +36,26 @@ codex: { command: "${look('agent')}; exit 1" }`,
     expect(await read(daemon, 'agent')).toBe('');
   });
 
+  test("SEC-29 SEC-34 neither does the git that saves the work of a workspace, which reads the agent's repository", async () => {
+    const daemon = await testDaemon({
+      settings: `hooks: { after_create: 'git init --quiet . && echo ${CANARY} > ../.baton/canary' }
+codex: { command: 'exit 1' }`,
+      async before(dir) {
+        await mkdir(join(dir, 'bin'));
+        const look = `[ -z "$BATON_SAVE_STAGE" ] || { echo looked; cat ../.baton/canary; } >> '${dir}/seen'`;
+        const script = `#!/bin/sh\n${look}\nPATH=\${PATH#*:} exec git "$@"\n`;
+        await writeFile(join(dir, 'bin/git'), script, { mode: 0o755 });
+        await writeFile(join(dir, 'home/.profile'), `PATH=${dir}/bin:$PATH\n`);
+      },
+    });
+    await firstRun(daemon);
+
+    daemon.tracker.put({ id: '1', identifier: 'AB-1', state: 'Done' });
+
+    await expect.poll(() => readdir(daemon.workspaces), { timeout: 20_000 }).not.toContain('AB-1');
+    expect(await read(daemon, 'seen')).toMatch(/^(?:looked\n)+$/);
+  });
+
   describe('of the other daemons of this user', () => {
     /** What a process of a daemon finds at these paths, beside those that every daemon has. */
     const found = async (process: string, home: string, paths: readonly string[], others: () => Promise<unknown>) => {
