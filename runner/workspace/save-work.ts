@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { constants, readFileSync } from 'node:fs';
+import { access, chmod, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Clock } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
@@ -272,12 +272,22 @@ export async function findRepositories(workspace: string): Promise<RepositorySea
     for (const folder of level) {
       searched += 1;
       if (searched > MAX_FOLDERS) return { repositories, isComplete: false };
+      await makeReadable(folder);
       if (await isRepository(folder)) repositories.push(asText(folder));
       next.push(...(await subfolders(folder)));
     }
     level = next;
   }
   return { repositories, isComplete: level.length === 0 };
+}
+
+/** An agent may have closed a folder. Its workspace is deleted next, so the mode need not be kept. */
+async function makeReadable(folder: Buffer): Promise<void> {
+  const isClosed = await access(folder, constants.R_OK | constants.X_OK).then(
+    () => false,
+    ({ code }: NodeJS.ErrnoException) => code === 'EACCES',
+  );
+  if (isClosed) await chmod(folder, 0o700);
 }
 
 async function subfolders(folder: Buffer): Promise<Buffer[]> {

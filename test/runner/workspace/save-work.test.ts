@@ -1,4 +1,4 @@
-import { chmod, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findRepositories } from '../../../runner/workspace/save-work.js';
@@ -9,6 +9,8 @@ import { savedWorkspace } from '../../support/saved-workspace.js';
 import { tempFolder } from './temp-folder.js';
 
 const DAY_MS = 86_400_000;
+const NOBODY = 65534;
+const isRoot = process.geteuid?.() === 0;
 
 describe('saveWork', () => {
   test('a clean workspace whose commits are all pushed has nothing to save', async () => {
@@ -190,12 +192,26 @@ describe('saveWork', () => {
     await expect(save()).rejects.toThrow(expect.objectContaining({ code: 'workspace_failed' }));
   });
 
-  test('an unreadable folder may hide a repository, so it is an error', async () => {
+  test('a folder that the agent has closed is opened and searched', async () => {
+    const { base, workspace } = await savedWorkspace();
+    await mkdir(join(workspace, 'closed/inner/.git'), { recursive: true });
+    await writeFile(join(workspace, 'closed/inner/.git/HEAD'), 'ref: refs/heads/main');
+    if (isRoot)
+      for (const name of ['closed', 'closed/inner', 'closed/inner/.git'])
+        await chown(join(workspace, name), NOBODY, NOBODY);
+    await chmod(join(workspace, 'closed'), 0o000);
+
+    const { repositories } = await asOrdinaryUser(base, () => findRepositories(workspace));
+
+    expect(repositories).toContain(join(workspace, 'closed/inner'));
+  });
+
+  test.runIf(isRoot)('a closed folder of somebody else may hide a repository, so it is an error', async () => {
     const { base, workspace } = await savedWorkspace();
     await mkdir(join(workspace, 'closed'));
     await chmod(join(workspace, 'closed'), 0o644);
 
-    await asOrdinaryUser(base, () => expect(findRepositories(workspace)).rejects.toThrow('EACCES'));
+    await asOrdinaryUser(base, () => expect(findRepositories(workspace)).rejects.toThrow('EPERM'));
   });
 
   test('a script that cannot run is a failure to save', async () => {
