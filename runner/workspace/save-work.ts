@@ -1,5 +1,5 @@
-import { constants, readFileSync } from 'node:fs';
-import { access, chmod, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Clock } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
@@ -283,11 +283,8 @@ export async function findRepositories(workspace: string): Promise<RepositorySea
 
 /** An agent may have closed a folder. Its workspace is deleted next, so the mode need not be kept. */
 async function makeReadable(folder: Buffer): Promise<void> {
-  const isClosed = await access(folder, constants.R_OK | constants.X_OK).then(
-    () => false,
-    ({ code }: NodeJS.ErrnoException) => code === 'EACCES',
-  );
-  if (isClosed) await chmod(folder, 0o700);
+  const { mode } = await lstat(folder);
+  if ((mode & 0o500) !== 0o500) await chmod(folder, 0o700);
 }
 
 async function subfolders(folder: Buffer): Promise<Buffer[]> {
