@@ -25,9 +25,12 @@ export function admitByToken(guard: Guard, tokens: readonly string[]): Admit {
     if (refused !== null) return { refused };
     // The browser keeps the fragment of the address, and so the token.
     if (request.url === '/' && guard.home !== null && !guard.leadsHere(request)) return { redirect: guard.home };
-    const { authorization } = request.headers;
-    return { access: tokens.some((token) => bearsToken(authorization, token)) ? 'full' : 'public' };
+    return { access: bearsOneOf(tokens, request) ? 'full' : 'public' };
   };
+}
+
+export function bearsOneOf(tokens: readonly string[], { headers }: IncomingMessage): boolean {
+  return tokens.some((token) => bearsToken(headers.authorization, token));
 }
 
 /**

@@ -77,7 +77,7 @@ export function createRoutes(
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
 
-const NEEDS_TOKEN = refusal(
+export const NEEDS_TOKEN = refusal(
   401,
   'unauthorized',
   'This request needs the token: send Authorization: Bearer <token>. `baton open` opens the page with it. Scripts find it in the file http-token of the state directory, new at each start of the daemon; server.token sets one that stays.',

@@ -2,12 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, get, type IncomingMessage } from 'node:http';
+import { createServer, get, IncomingMessage } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { text } from 'node:stream/consumers';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createProver } from '../../src/api/proof.js';
 import { createRoutes, proofRoute } from '../../src/api/routes.js';
 import { type HttpServer, startSocket } from '../../src/api/server.js';
@@ -434,6 +435,15 @@ describe('a flood of connections without the token', () => {
       (port) =>
         `POST /api/v1/pause HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
     ],
+    [
+      'that send a body in chunks of one byte',
+      (port) =>
+        `POST /api/v1/pause HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(10_900)}`,
+    ],
+    [
+      'that send many headers',
+      (port) => `GET /api/v1/state HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${'a:\r\n'.repeat(2_000)}\r\n`,
+    ],
     ['that want the stream', (port) => `GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`],
     ['that want the page', (port) => `GET / HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`],
   ];
@@ -503,6 +513,31 @@ describe('a flood of connections without the token', () => {
     const { status } = await ask(server, '/healthz');
 
     expect({ parsed, status }).toEqual({ parsed: 3, status: 200 });
+  });
+
+  test('SEC-35 a body in chunks is not parsed without the token, and parsed with it', async () => {
+    const server = await start();
+    const push = vi.spyOn(IncomingMessage.prototype, 'push');
+    onTestFinished(() => push.mockRestore());
+    const head = `POST /api/v1/refresh HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n`;
+    const exchange = async (headers: string) => {
+      push.mockClear();
+      const socket = connect(server.port, '127.0.0.1');
+      socket.end(`${head}${headers}\r\n${'1\r\n \r\n'.repeat(800)}0\r\n\r\n`);
+      const answer = await text(socket);
+      const pieces = push.mock.calls.filter(([piece]) => piece !== null).length;
+      return { status: answer.slice(9, 12), body: answer.split('\r\n\r\n')[1], pieces };
+    };
+
+    const refused = await exchange('');
+    const wrong = await exchange('Authorization: Bearer wrong\r\n');
+    const admitted = await exchange(`Authorization: Bearer ${TOKEN}\r\nContent-Type: application/json\r\n`);
+    const { text: expected } = await askAsStranger(server, '/api/v1/refresh', { method: 'POST' });
+
+    expect(refused).toEqual({ status: '401', body: expected, pieces: 0 });
+    expect(wrong).toEqual(refused);
+    expect(admitted.status).toBe('202');
+    expect(admitted.pieces).toBeGreaterThan(0);
   });
 
   test('SEC-35 strangers have a small number of connections, and the one that was silent for the longest time is dropped for the newest', async () => {
