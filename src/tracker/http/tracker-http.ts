@@ -58,6 +58,8 @@ export interface HttpAnswer {
   readonly body: unknown;
   /** The response was a 304. */
   readonly isCached: boolean;
+  /** The length of the body that was received. */
+  readonly bytes: number;
 }
 
 /** The answer to a conditional request, so that the tracker need not send it again. */
@@ -74,6 +76,10 @@ interface CachedAnswer {
 }
 
 const MAX_BYTES = 32 * 1024 * 1024;
+/** Of all answers to one read, such as the pages of a list. */
+const MAX_BYTES_OF_READ = 256 * 1024 * 1024;
+/** The beginning of an error has its reason. */
+const MAX_REASON_BYTES = 64 * 1024;
 const MAX_CACHED_BYTES = 64 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
 /** Shorter than servers keep idle connections open. */
@@ -119,7 +125,7 @@ export class TrackerHttp {
       const { status, headers } = raw;
       if (status === 304 && cached) {
         const known = { ...cached.answer.headers, ...headers } as IncomingHttpHeaders;
-        return { status: 200, headers: known, body: cached.answer.body, isCached: true };
+        return { status: 200, headers: known, body: cached.answer.body, isCached: true, bytes: 0 };
       }
       const isRedirect = [301, 302, 303, 307, 308].includes(status);
       if (isRedirect && !request.accept?.includes(status)) {
@@ -135,7 +141,7 @@ export class TrackerHttp {
       if (request.isConditional && status === 200 && typeof headers.etag === 'string') {
         this.#cache.set(first.href, { etag: headers.etag, answer: { body, headers }, bytes: raw.body.length });
       }
-      return { status, headers, body, isCached: false };
+      return { status, headers, body, isCached: false, bytes: raw.body.length };
     }
   }
 
@@ -212,7 +218,7 @@ export class TrackerHttp {
   #bad(method: Method, url: URL, raw: RawAnswer): BatonError {
     const { isRateLimit, readQuota } = this.#options;
     const nowMs = Date.now();
-    const text = raw.body.toString('utf8');
+    const text = raw.body.subarray(0, MAX_REASON_BYTES).toString('utf8');
     const where = { name: this.name, method, path: this.#shownPath(url), tokenFrom: this.#options.tokenFrom };
     const mask = (message: string) => this.#options.mask(message);
     // A 503 with a time for the next try means busy, not broken.
@@ -260,6 +266,7 @@ function faultText({ kind, code }: HttpFault, maxBytes: number): string {
 /** Parses the body as JSON; null when it is empty. The argument of `fault` continues "the answer …". */
 export function readJsonBody(body: Buffer, fault: (problem: string) => BatonError): unknown {
   if (body.length === 0) return null;
+  if (body.length > MAX_UNCHECKED_BYTES) checkShape(body, fault);
   const text = textOf(body);
   try {
     if (text !== null) return JSON.parse(text);
@@ -267,6 +274,42 @@ export function readJsonBody(body: Buffer, fault: (problem: string) => BatonErro
     // Thrown below.
   }
   throw fault('is not JSON: check the address of the tracker, and whether a proxy or a login page is in between');
+}
+
+/** Ordinary answers are smaller. Checking them would add a fifth to the time of parsing. */
+const MAX_UNCHECKED_BYTES = 1024 * 1024;
+const MAX_DEPTH = 200;
+const MAX_VALUES = 2_000_000;
+const [QUOTE, COMMA, BACKSLASH] = [...Buffer.from('",\\')];
+const [OPENS, CLOSES] = [[...Buffer.from('[{')], [...Buffer.from(']}')]];
+
+/** Refuses JSON that would take seconds and a gigabyte to parse, such as 32 MB of `[`. */
+function checkShape(body: Buffer, fault: (problem: string) => BatonError): void {
+  let depth = 0;
+  let values = 0;
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at] as number;
+    if (byte === QUOTE) at = endOfString(body, at);
+    else if (byte === COMMA) values += 1;
+    else if (CLOSES.includes(byte)) depth -= 1;
+    else if (OPENS.includes(byte)) {
+      depth += 1;
+      values += 1;
+      if (depth > MAX_DEPTH) throw fault(`is nested more than ${MAX_DEPTH} deep`);
+    }
+    if (values > MAX_VALUES) throw fault(`has more than ${MAX_VALUES} values`);
+  }
+}
+
+/** The position of the closing quote; the end of the body when there is none. */
+function endOfString(body: Buffer, start: number): number {
+  for (let end = start; ; ) {
+    end = body.indexOf(QUOTE as number, end + 1);
+    if (end === -1) return body.length;
+    let before = end;
+    while (body[before - 1] === BACKSLASH) before -= 1;
+    if ((end - before) % 2 === 0) return end;
+  }
 }
 
 /** Returns null for anything but UTF-8. Most of a large board is ASCII, which is faster to read as such. */
@@ -278,16 +321,24 @@ function textOf(body: Buffer): string | null {
 
 /** The requests of one read of the tracker, with their cost and the remaining quota. */
 export class HttpReading {
+  #bytes = 0;
   #cost = 0;
   #quota: Pick<RateLimit, 'remaining' | 'resetAtMs'> | null = null;
 
   constructor(
     private readonly send: (request: HttpRequest) => Promise<HttpAnswer>,
-    private readonly options: Pick<TrackerHttpOptions, 'readQuota' | 'isCachedFree'>,
+    private readonly options: Pick<TrackerHttpOptions, 'name' | 'readQuota' | 'isCachedFree'>,
   ) {}
 
   async ask(request: HttpRequest): Promise<HttpAnswer> {
     const answer = await this.send(request);
+    this.#bytes += answer.bytes;
+    if (this.#bytes > MAX_BYTES_OF_READ) {
+      throw new BatonError(
+        'tracker_response',
+        `${this.options.name} answered one read with more than ${MAX_BYTES_OF_READ} bytes. Limit the issues that Baton reads, such as with tracker.required_labels.`,
+      );
+    }
     const quota = this.options.readQuota(answer.headers, Date.now());
     if (!(answer.isCached && this.options.isCachedFree)) this.#cost += quota?.cost ?? 1;
     this.note(quota);

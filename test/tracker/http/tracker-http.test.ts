@@ -1,7 +1,7 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { BatonError } from '../../../src/domain/errors.js';
 import { quotaIn, resetOf } from '../../../src/tracker/http/limits.js';
-import { readJsonBody, TrackerHttp } from '../../../src/tracker/http/tracker-http.js';
+import { HttpReading, readJsonBody, TrackerHttp } from '../../../src/tracker/http/tracker-http.js';
 import { endpointOf } from '../../../src/tracker/provider-settings.js';
 import { type FakeAnswer, type FakeRequest, fakeServer } from '../../support/trackers/fake-server.js';
 
@@ -234,4 +234,45 @@ test.each([
   ['cut inside a character', Buffer.from('"ü"').subarray(0, 2)],
 ])('a response that is %s is not JSON', (_what, body) => {
   expect(() => readJsonBody(body, fault)).toThrow(BatonError);
+});
+
+const MB = 1024 * 1024;
+
+test.each([
+  ['arrays', '['.repeat(2 * MB), /nested/],
+  ['objects', '{"a":'.repeat(MB), /nested/],
+  ['empty arrays', `[${'[],'.repeat(MB)}[]]`, /values/],
+  ['numbers', `[${'1,'.repeat(2 * MB)}1]`, /values/],
+])('a response of too many %s is not parsed', (_what, text, problem) => {
+  const parse = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parse.mockRestore());
+
+  expect(() => readJsonBody(Buffer.from(text), fault)).toThrow(problem);
+
+  expect(parse).not.toHaveBeenCalled();
+});
+
+test('brackets, commas and quotes in the texts of a long response do not count', () => {
+  const body = [{ text: '[{,"\\'.repeat(MB) }, { 'a"[': ['\\', '"', '\\"', '{'] }];
+
+  expect(readJsonBody(Buffer.from(JSON.stringify(body)), fault)).toEqual(body);
+});
+
+test('only the beginning of an error is parsed', async () => {
+  const { http } = await opened(() => ({ status: 500, raw: '['.repeat(MB) }));
+  const parse = vi.spyOn(JSON, 'parse');
+  onTestFinished(() => parse.mockRestore());
+
+  await expect(http.reading(NEVER).get('/x')).rejects.toMatchObject({ code: 'tracker_status' });
+
+  expect(Math.max(...parse.mock.calls.map(([text]) => text.length))).toBeLessThan(MB / 8);
+});
+
+test('the answers to one read have a limit together', async () => {
+  const answer = { status: 200, headers: {}, body: null, isCached: false, bytes: 100 * MB };
+  const reading = new HttpReading(async () => answer, { name: 'Test', readQuota: READ_QUOTA });
+  await reading.get('/x?page=1');
+  await reading.get('/x?page=2');
+
+  await expect(reading.get('/x?page=3')).rejects.toMatchObject({ code: 'tracker_response' });
 });
