@@ -36,7 +36,8 @@ export function dispatchReady(draft: Draft, now: Instant, fresh: FreshIssues): v
 
 /** A read counts for a waiting claim only when the claim has applied it. */
 function isFresh({ issue, claim }: Ready, fresh: FreshIssues): boolean {
-  return fresh.ids.has(issue.id) && (claim === null || claim.live.issueSeq === fresh.seq);
+  if (claim === null) return fresh.allCandidates || fresh.ids.has(issue.id);
+  return fresh.ids.has(issue.id) && claim.live.issueSeq === fresh.seq;
 }
 
 /** Takes the slot. The run starts once the claim is stored. */

@@ -101,9 +101,16 @@ export class Draft {
     if (ids === undefined) {
       ids = new Set();
       this.#owned.set(map, ids);
-      this.#state = { ...this.#state, [map]: { ...this.#state[map] } };
+      this.#state = { ...this.#state, [map]: copyOf<unknown>(this.#state[map]) };
     }
     ids.add(id);
     return this.#state[map] as { [id: string]: Maps[M][string] };
   }
+}
+
+/** Several times faster than a spread with thousands of keys. */
+function copyOf<T>(map: { readonly [id: string]: T }): { readonly [id: string]: T } {
+  const copy: { [id: string]: T } = {};
+  for (const id in map) copy[id] = map[id] as T;
+  return copy;
 }

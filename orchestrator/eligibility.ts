@@ -82,6 +82,19 @@ export function isEligible(issue: Issue, state: State): boolean {
   return RULES.every((rule) => rule.passes(issue, state));
 }
 
+/** The rules that look at nothing but the issue and the settings. */
+const OWN_RULES = (
+  [
+    ...['complete', 'not_terminal', 'active_state', 'dispatchable'],
+    ...['not_blocked', 'trusted_author', 'required_labels'],
+  ] as const
+).map((name) => CHECKS[name]);
+
+/** False when the issue cannot start before it or the settings change. */
+export function canEverStart(issue: Issue, state: State): boolean {
+  return OWN_RULES.every((rule) => rule.passes(issue, state));
+}
+
 /** The rules that keep an issue from starting, most basic first, without those that follow from another one. */
 export function failedRules(issue: Issue, state: State): FailedRule[] {
   const isTerminal = includesState(state.config.tracker.terminalStates, issue.state);

@@ -7,15 +7,18 @@ import { holdFor, liftHold } from './holds.js';
 import { applyRateLimit, cadenceMs, combineLimits, isUsedUp } from './poll.js';
 import { reconcile } from './reconcile.js';
 import { removeWorkspace } from './run-end.js';
+import { hasSamePlace, lineUp } from './select.js';
 import type { State } from './state.js';
 
 /** Issues that were just read. They may start without another read. */
 export interface FreshIssues {
   readonly seq: number;
   readonly ids: ReadonlySet<string>;
+  /** Every candidate was just read. */
+  readonly allCandidates: boolean;
 }
 
-export const NOTHING_FRESH: FreshIssues = { seq: 0, ids: new Set() };
+export const NOTHING_FRESH: FreshIssues = { seq: 0, ids: new Set(), allCandidates: false };
 
 type Failure = Extract<ReadResult, { ok: false }>;
 type Answered = Extract<ReadResult, { ok: true }>;
@@ -36,7 +39,7 @@ export function applyObservation(draft: Draft, observation: Observation, now: In
   settlePoll(draft, failure, rateLimit, seq, now);
   const isOutdated = seq <= draft.state.poll.trustSeq;
   if (failure !== null || !refresh.ok || !candidates.ok || isOutdated) return NOTHING_FRESH;
-  return { seq, ids: new Set([...refresh.issues, ...candidates.issues].map((issue) => issue.id)) };
+  return { seq, ids: new Set(refresh.issues.map(({ id }) => id)), allCandidates: true };
 }
 
 /** Applies the answer to the batched read before a start. */
@@ -59,7 +62,7 @@ export function applyRead(
     else if (seq > draft.state.candidatesSeq) updateCandidate(draft, id, found.get(id) ?? null, seq);
     else found.delete(id);
   }
-  return seq <= draft.state.poll.trustSeq ? NOTHING_FRESH : { seq, ids: new Set(found.keys()) };
+  return seq <= draft.state.poll.trustSeq ? NOTHING_FRESH : { seq, ids: new Set(found.keys()), allCandidates: false };
 }
 
 function applyRefresh(draft: Draft, asked: readonly string[], refresh: Answered, seq: number, now: Instant): void {
@@ -88,16 +91,21 @@ function removeLeftover(draft: Draft, id: string, issue: Issue | null, seq: numb
 const EMPTY = {};
 
 function takeCandidates(draft: Draft, issues: readonly Issue[], seq: number): void {
-  const { released } = draft.state;
+  const { released, candidates: before } = draft.state;
   const candidates: Record<string, Issue> = {};
+  let isNew = false;
   for (const issue of issues) {
     // Ids such as `constructor` collide with inherited properties.
     if (issue.id in EMPTY) draft.note('warn', 'issue ignored: its id cannot be used', { fields: { id: issue.id } });
-    else if (!draft.claim(issue.id) && (released[issue.id] ?? 0) < seq) candidates[issue.id] = issue;
+    else if (!draft.claim(issue.id) && (released[issue.id] ?? 0) < seq) {
+      candidates[issue.id] = issue;
+      isNew ||= before[issue.id] !== issue;
+    }
   }
   const stillOld = Object.fromEntries(Object.entries(released).filter(([, until]) => until >= seq));
   draft.set({ candidatesSeq: seq });
   draft.replace('candidates', candidates);
+  if (isNew) lineUp(draft);
   draft.replace('released', stillOld);
 }
 
@@ -112,8 +120,10 @@ function logProblems(draft: Draft, problems: readonly string[]): void {
 
 /** Replaces a candidate. Answers to polls ordered earlier are outdated for it. */
 function updateCandidate(draft: Draft, id: string, issue: Issue | null, seq: number): void {
+  const before = draft.state.candidates[id];
   if (issue === null) draft.drop('candidates', id);
   else draft.put('candidates', id, issue);
+  if (issue !== null && !(before && hasSamePlace(before, issue, draft.state))) lineUp(draft);
   draft.put('released', id, seq);
 }
 

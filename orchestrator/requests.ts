@@ -13,6 +13,7 @@ import { cadenceMs, isRateLimited } from './poll.js';
 import { unpark } from './reconcile.js';
 import { requestStop } from './run-end.js';
 import { closeQuestion } from './run-signals.js';
+import { lineUp } from './select.js';
 import { recordOf } from './state.js';
 
 // Requests of people and of the workflow file. Each is safe at any time and may be repeated.
@@ -139,6 +140,7 @@ export function configChanged(draft: Draft, config: Config, workflowHash: string
   const nextAtMs = Math.min(poll.nextAtMs, now.wallMs + paceMs);
   const trustSeq = isSameTrust(draft.state.config, config) ? poll.trustSeq : draft.state.seq;
   draft.set({ config, workflowHash, poll: { ...poll, nextAtMs, trustSeq } });
+  lineUp(draft);
   liftHold(draft, 'workflow', 'the workflow has changed');
   for (const [issueId, claim] of Object.entries(draft.state.claims)) {
     if (claim.status.kind !== 'parked') continue;

@@ -20,6 +20,8 @@ export interface State {
   readonly candidates: ById<Issue>;
   /** Sequence number of the poll that returned the candidates. Answers to older reads are ignored. */
   readonly candidatesSeq: number;
+  /** Ids of the candidates that can start as far as it depends on them, in start order. Some may have left the candidates since. */
+  readonly line: readonly string[];
   /**
    * Issues that have a workspace but no claim: those found at start, and those whose workspace could not be removed. An observation
    * decides whether the workspace goes; `notBeforeMs` delays the next attempt.
@@ -130,6 +132,7 @@ export function initialState(
     runs: {},
     candidates: {},
     candidatesSeq: 0,
+    line: [],
     leftovers: {},
     removals: {},
     released: {},
