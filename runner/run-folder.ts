@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
 import { lstat, mkdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -63,7 +64,7 @@ function isDaemonFolder(path: string): boolean {
 
 export async function makeRunFolder(daemonFolder: string, name: string): Promise<string> {
   const path = join(daemonFolder, name);
-  await mkdir(path, { mode: 0o700 });
+  mkdirSync(path, { mode: 0o700 });
   return path;
 }
 

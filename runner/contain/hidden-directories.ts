@@ -1,25 +1,35 @@
-import { constants } from 'node:fs';
-import { access, lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { accessSync, constants, lstatSync, realpathSync } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, sep } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
 import type { FixedFolder, HiddenDirectory } from './process.js';
 
 /** Rejects with the error of the file system when the directory cannot be read. */
 export async function pinDirectory(path: string): Promise<HiddenDirectory> {
-  const real = await realpath(path);
-  const { dev, ino } = await lstat(real, { bigint: true });
+  return pin(path);
+}
+
+/** Synchronous, because each spawn pins some twenty folders. */
+function pin(path: string): HiddenDirectory {
+  const real = realpathSync.native(path);
+  const { dev, ino } = lstatSync(real, { bigint: true });
   return { path: real, dev, ino };
 }
 
 /** Pins those that exist. A missing directory of another daemon holds nothing to hide. */
 export async function pinExisting(paths: readonly string[]): Promise<readonly HiddenDirectory[]> {
-  const pinned = await Promise.all([...new Set(paths)].map((path) => pinDirectory(path).catch(ignoreMissing)));
-  return pinned.filter((directory) => directory !== null).map((directory) => ({ ...directory, mayVanish: true }));
+  const pinned = [...new Set(paths)].flatMap((path) => unlessMissing(() => pin(path)) ?? []);
+  return pinned.map((directory) => ({ ...directory, mayVanish: true }));
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): null {
-  if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
-  return null;
+function unlessMissing<T>(act: () => T): T | null {
+  try {
+    return act();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
+    return null;
+  }
 }
 
 /**
@@ -73,11 +83,10 @@ export async function foldersToFix(
   hidden: readonly HiddenDirectory[],
   workingFolder: string,
 ): Promise<readonly FixedFolder[]> {
-  const real = await realpath(workingFolder).catch(ignoreMissing);
+  const real = unlessMissing(() => realpathSync.native(workingFolder));
   const paths = [...hidden.map(({ path }) => path), ...(real === null ? [] : [real])];
   const around = new Set(paths.flatMap(ancestors));
-  const found = await Promise.all([...around].sort().map((path) => pinMovable(path).catch(ignoreMissing)));
-  return found.filter((folder) => folder !== null);
+  return [...around].sort().flatMap((path) => unlessMissing(() => pinMovable(path)) ?? []);
 }
 
 /** Without `/`. Nothing in these file systems of the kernel can be renamed. */
@@ -86,19 +95,21 @@ function ancestors(path: string): string[] {
   return folder === sep || /^\/(?:proc|sys)(?:\/|$)/.test(folder) ? [] : [folder, ...ancestors(folder)];
 }
 
-async function pinMovable(path: string): Promise<FixedFolder | null> {
+function pinMovable(path: string): FixedFolder | null {
   const parent = dirname(path);
-  const [{ dev, ino }, { uid }] = await Promise.all([lstat(path, { bigint: true }), lstat(parent)]);
+  const { dev, ino } = lstatSync(path, { bigint: true });
   // The owner of the parent may make it writable.
-  const isMovable = uid === process.geteuid?.() || (await isWritable(parent));
+  const isMovable = lstatSync(parent).uid === process.geteuid?.() || isWritable(parent);
   return isMovable ? { path, dev, ino } : null;
 }
 
-function isWritable(path: string): Promise<boolean> {
-  return access(path, constants.W_OK).then(
-    () => true,
-    () => false,
-  );
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Throws `spawn_failed` when a folder that the process needs lies inside a directory that is to be hidden. */

@@ -1,6 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { constants } from 'node:fs';
-import { chmod, lstat, mkdir, open, readdir, readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { chmod, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
 import { fieldsOf } from '../../src/domain/json.js';
@@ -14,6 +27,9 @@ import { BOOKKEEPING_FOLDER, isWorkspaceKey } from './workspace-path.js';
  * that a workspace is being made: it is written before the folder exists and removed when `after_create` has ended well, so a crash in
  * between leaves it behind. Folders that are to be deleted are moved to `trash/` first: a move is atomic, so a half-deleted workspace never
  * looks like a whole one. `hooks/<name>` has the files that a running hook gets.
+ *
+ * These small files are read and written synchronously: each asynchronous operation waits for a thread and for a turn of the loop, and a run
+ * needs some fifty of them.
  */
 export interface Bookkeeping {
   /** The path of `.baton`. Makes the folder when it is missing. */
@@ -40,68 +56,64 @@ export interface Bookkeeping {
 export function createBookkeeping(root: string): Bookkeeping {
   const base = join(root, BOOKKEEPING_FOLDER);
   const owners = join(base, 'owners');
-  const folder = async (name: 'creating' | 'hooks' | 'owners' | 'trash') => {
-    await ensureFolder(base);
-    await ensureFolder(join(base, name));
+  const folder = (name: 'creating' | 'hooks' | 'owners' | 'trash') => {
+    ensureFolder(base);
+    ensureFolder(join(base, name));
     return join(base, name);
   };
   return {
     async folder() {
-      await ensureFolder(base);
+      ensureFolder(base);
       return base;
     },
-    owner: (key) => readOwner(owners, key),
+    owner: async (key) => readOwner(owners, key),
     async owners() {
-      const names = (await readdir(owners).catch(ignoreMissing)) ?? [];
-      const found: WorkspaceOwner[] = [];
-      // One at a time: many at once would hold up every other file operation.
-      for (const key of names.flatMap(keyOfRecord)) {
-        const owner = await readOwner(owners, key);
-        if (owner !== null) found.push(owner);
-      }
-      return found;
+      const names = unlessMissing(() => readdirSync(owners)) ?? [];
+      return names.flatMap(keyOfRecord).flatMap((key) => readOwner(owners, key) ?? []);
     },
     async putOwner({ key, ...owner }) {
-      const path = await folder('owners');
-      const draft = join(path, `${key}.${randomUUID()}`);
+      const path = folder('owners');
+      // The next start empties the trash, so a kill leaves no draft.
+      const draft = join(folder('trash'), `${key}.${randomUUID()}`);
       try {
-        await writeFile(draft, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: 'wx', flush: true });
-        await rename(draft, join(path, key + RECORD_SUFFIX));
-        await flushFolder(path);
+        writeFileSync(draft, `${JSON.stringify(owner)}\n`, { mode: 0o600, flag: 'wx' });
+        await flush(draft);
+        renameSync(draft, join(path, key + RECORD_SUFFIX));
+        await flush(path);
       } catch (error) {
-        await rm(draft, { force: true });
+        rmSync(draft, { force: true });
         throw error;
       }
     },
     async removeOwner(key) {
-      await unlink(join(await folder('owners'), key + RECORD_SUFFIX)).catch(ignoreMissing);
+      unlessMissing(() => unlinkSync(join(folder('owners'), key + RECORD_SUFFIX)));
     },
     async creating(key) {
-      const text = await readFile(join(await folder('creating'), key), 'utf8').catch(ignoreMissing);
+      const text = unlessMissing(() => readFileSync(join(folder('creating'), key), 'utf8'));
       return text === undefined ? null : { identity: parseIdentity(text) };
     },
     async markCreating(key, identity) {
-      const path = join(await folder('creating'), key);
-      await writeFile(path, identity === null ? '' : `${identity.dev} ${identity.ino} ${identity.bornMs}\n`, {
+      const path = join(folder('creating'), key);
+      writeFileSync(path, identity === null ? '' : `${identity.dev} ${identity.ino} ${identity.bornMs}\n`, {
         mode: 0o600,
       });
     },
     async clearCreating(key) {
-      await unlink(join(await folder('creating'), key)).catch(ignoreMissing);
+      unlessMissing(() => unlinkSync(join(folder('creating'), key)));
     },
     async toTrash(path, key) {
-      const target = join(await folder('trash'), `${key}.${randomUUID()}`);
-      await rename(path, target);
+      const target = join(folder('trash'), `${key}.${randomUUID()}`);
+      renameSync(path, target);
       return target;
     },
     async trash() {
-      const path = await folder('trash');
-      return (await readdir(path)).map((name) => join(path, name));
+      const path = folder('trash');
+      return readdirSync(path).map((name) => join(path, name));
     },
     async hookFolder(name) {
-      const path = join(await folder('hooks'), name);
+      const path = join(folder('hooks'), name);
       await rm(path, { recursive: true, force: true });
-      await mkdir(path, { mode: 0o700 });
+      mkdirSync(path, { mode: 0o700 });
       return path;
     },
     async removeHookFolders() {
@@ -121,8 +133,8 @@ function keyOfRecord(fileName: string): string[] {
 }
 
 /** A record that is damaged counts as missing: then the folder is adopted, with a warning. */
-async function readOwner(folder: string, key: string): Promise<WorkspaceOwner | null> {
-  const text = await readSmallFile(join(folder, key + RECORD_SUFFIX));
+function readOwner(folder: string, key: string): WorkspaceOwner | null {
+  const text = readSmallFile(join(folder, key + RECORD_SUFFIX));
   if (text === null) return null;
   try {
     const { scope, issueId, identifier } = fieldsOf(JSON.parse(text));
@@ -134,21 +146,25 @@ async function readOwner(folder: string, key: string): Promise<WorkspaceOwner | 
 }
 
 /** Returns null for anything but a file of ordinary size. */
-async function readSmallFile(path: string): Promise<string | null> {
-  const handle = await open(path, READ_PLAINLY).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT' && error.code !== 'ELOOP') throw error;
-    return null;
-  });
-  if (handle === null) return null;
+function readSmallFile(path: string): string | null {
+  let file: number;
   try {
-    const stats = await handle.stat();
-    return stats.isFile() && stats.size <= MAX_RECORD_BYTES ? await handle.readFile('utf8') : null;
+    file = openSync(path, READ_PLAINLY);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ENOENT' && code !== 'ELOOP') throw error;
+    return null;
+  }
+  try {
+    const stats = fstatSync(file);
+    return stats.isFile() && stats.size <= MAX_RECORD_BYTES ? readFileSync(file, 'utf8') : null;
   } finally {
-    await handle.close();
+    closeSync(file);
   }
 }
 
-async function flushFolder(path: string): Promise<void> {
+/** Of a file or a folder. The only slow operation here, so it does not block. */
+async function flush(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {
     await handle.sync();
@@ -188,11 +204,13 @@ async function makeDeletable(path: string, top: string): Promise<void> {
 const MAX_DEPTH_CHARACTERS = 1_000;
 
 /** Not recursive, so that a symlink in its place is detected and not followed. */
-async function ensureFolder(path: string): Promise<void> {
-  await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
-  });
-  if (!(await lstat(path)).isDirectory()) {
+function ensureFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  if (!lstatSync(path).isDirectory()) {
     throw new BatonError(
       'workspace_failed',
       `${path} is not a directory: move it away, Baton keeps its own records there`,
@@ -205,7 +223,11 @@ function parseIdentity(text: string): FolderIdentity | null {
   return match === null ? null : { dev: Number(match[1]), ino: Number(match[2]), bornMs: Number(match[3]) };
 }
 
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error;
-  return undefined;
+function unlessMissing<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    return undefined;
+  }
 }

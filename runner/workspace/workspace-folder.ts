@@ -1,4 +1,5 @@
-import { lstat, mkdir, rmdir } from 'node:fs/promises';
+import { lstatSync, mkdirSync } from 'node:fs';
+import { rmdir } from 'node:fs/promises';
 import { BatonError } from '../../src/domain/errors.js';
 import type { DirectoryIdentity, FolderIdentity } from '../contain/process.js';
 import type { Bookkeeping } from './bookkeeping.js';
@@ -43,8 +44,8 @@ export async function settleFolder(bookkeeping: Bookkeeping, { key, path, found,
 
 async function make(bookkeeping: Bookkeeping, key: string, path: string): Promise<Workspace> {
   await bookkeeping.markCreating(key, null);
-  await mkdir(path, { mode: 0o700 });
-  const identity = await folderAt(path);
+  mkdirSync(path, { mode: 0o700 });
+  const identity = folderAt(path);
   if (identity === null) throw workspaceChanged(path);
   await bookkeeping.markCreating(key, identity);
   return { key, path, identity, createdNow: true, adopted: false };
@@ -62,12 +63,9 @@ async function isRemovedEmpty(path: string): Promise<boolean> {
 }
 
 /** The folder at `path`. Does not follow a symlink. Returns null when nothing is there. */
-export async function folderAt(path: string): Promise<FolderIdentity | null> {
-  const stats = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error;
-    return null;
-  });
-  if (stats === null) return null;
+export function folderAt(path: string): FolderIdentity | null {
+  const stats = lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return null;
   if (stats.isDirectory()) return { dev: stats.dev, ino: stats.ino, bornMs: stats.birthtimeMs };
   throw new BatonError(
     'workspace_not_a_directory',

@@ -1,4 +1,5 @@
-import { realpath, rm } from 'node:fs/promises';
+import { lstatSync, realpathSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
@@ -65,23 +66,22 @@ export function createWorkspaces({ root, scope }: WorkspacesOptions): Workspaces
     for (const key of plain === null ? hashed : [plain, ...hashed]) owners.set(key, await bookkeeping.owner(key));
     for (const [key, owner] of owners) if (isOwn(owner, id)) return { key, path: join(root, key), recorded: true };
     const isFree = (key: string | null) => key !== null && owners.get(key) === null;
-    const exists = async (key: string) => (await folderAt(join(root, key)).catch(() => null)) !== null;
     // Without records, a folder with a hash of this identifier in its name most probably belongs to this issue.
     for (const key of hashed)
-      if (isFree(key) && (await exists(key))) return { key, path: join(root, key), recorded: false };
+      if (isFree(key) && isFolder(join(root, key))) return { key, path: join(root, key), recorded: false };
     for (const [key] of owners) if (isFree(key)) return { key, path: join(root, key), recorded: false };
     throw ownedByAnother(root, [...owners.values()]);
   };
 
   const claim = async (issue: Pick<Issue, 'id' | 'identifier'>) => {
     const { key, path, recorded } = await choose(issue);
-    const found = await folderAt(path);
+    const found = folderAt(path);
     if (!recorded) await bookkeeping.putOwner({ key, scope, issueId: issue.id, identifier: issue.identifier });
     return { key, path, found, recorded };
   };
 
   const detach = async (workspace: Workspace): Promise<string | null> => {
-    const found = await folderAt(workspace.path);
+    const found = folderAt(workspace.path);
     if (found !== null && !isSameDirectory(found, workspace.identity)) throw workspaceChanged(workspace.path);
     const trashed = found === null ? null : await bookkeeping.toTrash(workspace.path, workspace.key);
     await rm(workspaceFolder(workspace.path), { recursive: true, force: true });
@@ -119,16 +119,14 @@ export function createWorkspaces({ root, scope }: WorkspacesOptions): Workspaces
       if (resolve(cwd) !== path) {
         throw new BatonError('invalid_workspace_cwd', `a process would start in ${cwd}, not in its workspace ${path}`);
       }
-      const real = await realpath(path).catch((cause: unknown) => {
-        throw workspaceChanged(path, cause);
-      });
+      const real = realPathOf(path);
       if (!isInside(root, path) || !isInside(root, real)) {
         throw new BatonError(
           'workspace_outside_root',
           `workspace ${path} leads to ${real}, outside of ${root}: remove the symlink`,
         );
       }
-      if (!isSameDirectory(await folderAt(path), identity)) throw workspaceChanged(path);
+      if (!isSameDirectory(folderAt(path), identity)) throw workspaceChanged(path);
     },
 
     ownFolder: () => orFailed(`${root} could not be read`, async () => pinDirectory(await bookkeeping.folder())),
@@ -148,8 +146,8 @@ export function createWorkspaces({ root, scope }: WorkspacesOptions): Workspaces
       orFailed(`the owners of the workspaces below ${root} could not be recorded`, () =>
         oneAtATime(async () => {
           for (const record of records) {
-            const exists = await folderAt(join(root, record.key)).catch(() => null);
-            if (exists && (await bookkeeping.owner(record.key)) === null) await bookkeeping.putOwner(record);
+            if (isFolder(join(root, record.key)) && (await bookkeeping.owner(record.key)) === null)
+              await bookkeeping.putOwner(record);
           }
         }),
       ),
@@ -160,7 +158,7 @@ export function createWorkspaces({ root, scope }: WorkspacesOptions): Workspaces
           const workspaces: Workspace[] = [];
           for (const { key } of (await bookkeeping.owners()).filter((owner) => isOwn(owner, issueId))) {
             const path = join(root, key);
-            const identity = await folderAt(path);
+            const identity = folderAt(path);
             if (identity === null) {
               await bookkeeping.removeOwner(key);
               continue;
@@ -180,6 +178,18 @@ export function createWorkspaces({ root, scope }: WorkspacesOptions): Workspaces
         for (const result of results) if (result.status === 'rejected') throw result.reason;
       }),
   };
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function realPathOf(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch (cause) {
+    throw workspaceChanged(path, cause);
+  }
 }
 
 function ownedByAnother(root: string, owners: readonly (WorkspaceOwner | null)[]): BatonError {

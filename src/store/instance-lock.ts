@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { chmodSync, readFileSync } from 'node:fs';
-import { chmod, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseSync, type DatabaseSyncInstance } from '@photostructure/sqlite';
@@ -152,7 +152,7 @@ export async function writeHolder(path: string, details: LockHolder & { readonly
 /** The live holder of a lock that is known to be held, or null when its details are unknown. */
 async function readHolder(path: string): Promise<LockHolder | null> {
   for (let tries = 1; ; tries++) {
-    const holder = await livingHolder(path);
+    const holder = livingHolder(path);
     if (holder) return holder;
     if (tries === READ_TRIES) return null;
     await delay(BETWEEN_TRIES_MS);
@@ -165,23 +165,22 @@ export async function listHolders(dir: string): Promise<LockHolder[]> {
     if (error.code === 'ENOENT') return [];
     throw error;
   });
-  const details = names.filter((name) => name.endsWith('.json')).map((name) => livingHolder(join(dir, name)));
-  const holders = (await Promise.all(details)).filter((one) => one !== null);
+  const holders = names.filter((name) => name.endsWith('.json')).flatMap((name) => livingHolder(join(dir, name)) ?? []);
   const byDaemon = new Map(holders.map((one) => [`${one.pid} ${one.workflow} ${one.since}`, one]));
   return [...byDaemon.values()].sort((a, b) => (a.since < b.since ? -1 : 1));
 }
 
-async function livingHolder(path: string): Promise<LockHolder | null> {
-  const { pid, since, workflow, stateDir, begun } = fieldsOf(await jsonIn(path));
+function livingHolder(path: string): LockHolder | null {
+  const { pid, since, workflow, stateDir, begun } = fieldsOf(jsonIn(path));
   if (typeof pid !== 'number' || !Number.isInteger(pid) || pid <= 0) return null;
   if (typeof since !== 'string' || typeof workflow !== 'string') return null;
   if (!isRunning(pid, typeof begun === 'string' ? begun : null)) return null;
   return { pid, since, workflow, ...(typeof stateDir === 'string' ? { stateDir } : {}) };
 }
 
-async function jsonIn(path: string): Promise<unknown> {
+function jsonIn(path: string): unknown {
   try {
-    return JSON.parse(await readFile(path, 'utf8'));
+    return JSON.parse(readFileSync(path, 'utf8'));
   } catch {
     return null;
   }

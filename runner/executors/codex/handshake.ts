@@ -4,7 +4,7 @@ import { fieldsOf, textOf } from '../../../src/domain/json.js';
 import type { StepContext } from '../executor.js';
 import { readAgentProgram, worktreeRepository } from './agent-program.js';
 import type { AppServerClient } from './app-server-client.js';
-import { privateSystemEntries } from './private-entries.js';
+import { closedPaths } from './private-entries.js';
 import { CALLS, INITIALIZED } from './protocol.js';
 import type { Reporter } from './reporter.js';
 import { ensureSocketFolder } from './socket-folder.js';
@@ -17,7 +17,6 @@ import {
   unknownServers,
   usesProfile,
 } from './thread-config.js';
-import { toolchainLogins } from './toolchain-logins.js';
 import { repositorySkills, skillLinks } from './workspace-skills.js';
 
 // From a started process to an open thread: initialize → initialized → config/read → skills/list → thread/start or thread/resume → thread/name/set.
@@ -98,9 +97,7 @@ async function threadSettings(
   const repository = await worktreeRepository(workspace);
   if (isCodex) await ensureSocketFolder();
   const linked = isCodex ? await skillLinks(workspace) : [];
-  const closed = usesProfile(config.codex)
-    ? (await Promise.all([privateSystemEntries(), toolchainLogins(program.env)])).flat()
-    : [];
+  const closed = usesProfile(config.codex) ? await closedPaths(program.env) : [];
   const own = isCodex ? await ownSettings(client) : NO_SETTINGS;
   const skills = isCodex ? await workspaceSkills(client, workspace) : [];
   const { codex, runtime } = config;

@@ -1,15 +1,22 @@
 import { access, constants, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type ToolchainVariables, toolchainLogins, toolchainRoots } from './toolchain-logins.js';
 
 const REMEMBERED_MS = 60_000;
-let remembered: { readonly entries: Promise<string[]>; readonly untilMs: number } | null = null;
+let remembered: { readonly key: string; readonly paths: Promise<string[]>; readonly untilMs: number } | null = null;
 
-/** Those of /etc. Remembered for a minute, because runs that start together would each read some thousand entries. */
-export function privateSystemEntries(): Promise<string[]> {
+/**
+ * What agents with this environment must not read of the system and of toolchains. Remembered for a minute: it takes some thousand file
+ * operations, and many runs can start together.
+ */
+export function closedPaths(env: ToolchainVariables): Promise<string[]> {
   const nowMs = performance.now();
-  if (remembered === null || remembered.untilMs <= nowMs)
-    remembered = { entries: privateEntries('/etc'), untilMs: nowMs + REMEMBERED_MS };
-  return remembered.entries;
+  const key = JSON.stringify(toolchainRoots(env));
+  if (remembered?.key !== key || remembered.untilMs <= nowMs) {
+    const both = Promise.all([privateEntries('/etc'), toolchainLogins(env)]);
+    remembered = { key, paths: both.then((paths) => paths.flat()), untilMs: nowMs + REMEMBERED_MS };
+  }
+  return remembered.paths;
 }
 
 /**

@@ -73,7 +73,7 @@ function profileOf({ program, repository, workspace, tmpDir, codex, linked, clos
 
 function realPath(path: string): string {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch {
     return path;
   }

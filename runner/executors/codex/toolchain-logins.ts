@@ -2,20 +2,28 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
+export interface ToolchainVariables {
+  readonly [name: string]: string | undefined;
+}
+
 /**
  * Settings files inside of toolchains that contain a login: a token for a registry, a password in the address of a package index. Such a
  * file has a fixed place below the folder of its toolchain. Files without a login stay open, because some tools fail without them.
  */
-export async function toolchainLogins(env: { readonly [name: string]: string | undefined }): Promise<string[]> {
-  const places = PLACES.flatMap((place) => {
+export async function toolchainLogins(env: ToolchainVariables): Promise<string[]> {
+  const places = toolchainRoots(env).map(({ root, rest }) => expand(root, rest.split('/')));
+  const files = [...new Set((await Promise.all(places)).flat())];
+  const isLogin = await Promise.all(files.map(hasLogin));
+  return files.filter((_, at) => isLogin[at]);
+}
+
+/** The places that exist in this environment. */
+export function toolchainRoots(env: ToolchainVariables): readonly { readonly root: string; readonly rest: string }[] {
+  return PLACES.flatMap((place) => {
     const [, name, rest = ''] = /^(~|\$\w+)(?:\/(.*))?$/.exec(place) ?? [];
     const root = name === '~' ? env.HOME || homedir() : env[(name ?? '').slice(1)];
     return root?.startsWith('/') ? [{ root, rest }] : [];
   });
-  const found = await Promise.all(places.map(({ root, rest }) => expand(root, rest.split('/'))));
-  const files = [...new Set(found.flat())];
-  const isLogin = await Promise.all(files.map(hasLogin));
-  return files.filter((_, at) => isLogin[at]);
 }
 
 const each = (roots: readonly string[], rests: readonly string[]) =>
