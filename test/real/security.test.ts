@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { toolOutputs } from './mock-model.js';
@@ -20,6 +20,9 @@ async function outputsOf(bed: TestBed, commands: readonly string[], description?
   return toolOutputs(model.requests.at(-1)).slice(0, commands.length);
 }
 
+/** Some people keep the files of their home folder in a repository. */
+const LINKS = { '.kube': 'dotfiles/kube', '.pypirc': 'dotfiles/pypirc' };
+
 async function secretBed(options: TestBedOptions = {}): Promise<{ bed: TestBed; secrets: readonly string[] }> {
   const bed = await testBed(options);
   const { dir } = bed;
@@ -33,6 +36,8 @@ async function secretBed(options: TestBedOptions = {}): Promise<{ bed: TestBed; 
       '.cargo/credentials.toml',
       '.local/share/uv/credentials/credentials.toml',
       '.nvm/versions/node/v22/etc/npmrc',
+      '.kube/config',
+      '.pypirc',
       'notes.txt',
     ].map((name) => join(dir, 'home', name)),
     join(dir, 'codex-home', 'auth.json'),
@@ -41,6 +46,8 @@ async function secretBed(options: TestBedOptions = {}): Promise<{ bed: TestBed; 
     join(dir, 'home', '.local/state/baton/other/token'),
     join(dir, 'state', 'token'),
   ];
+  mkdirSync(join(dir, 'home', LINKS['.kube']), { recursive: true, mode: 0o700 });
+  for (const [name, target] of Object.entries(LINKS)) symlinkSync(join(dir, 'home', target), join(dir, 'home', name));
   for (const path of secrets) {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(path, `canary of ${path}, _authToken=x\n`);

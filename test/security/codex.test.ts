@@ -354,6 +354,27 @@ describe('what commands may read', () => {
     });
   });
 
+  test('SEC-31 of a link in a readable folder its target is closed or opened, which the sandbox of Codex can do', () => {
+    const targets: { [link: string]: string } = {
+      [`${HOME}/.aws`]: `${HOME}/dotfiles/aws`,
+      [`${HOME}/.npmrc`]: '/nix/store/npmrc',
+      [`${HOME}/.kube`]: `${HOME}/dotfiles/kube`,
+      [`${HOME}/.docker`]: `${HOME}/dotfiles/docker`,
+      [`${HOME}/.pyenv`]: '/data/pyenv',
+    };
+    const realPath = (path: string) => targets[path] ?? path;
+    const readable = [HOME, `${HOME}/dotfiles/kube`, `${HOME}/.docker`];
+
+    const profile = permissionProfile({ ...facts, realPath, env: { HOME }, readable }) as unknown as Profile;
+    const { filesystem } = profile;
+
+    expect(filesystem).toMatchObject({ [`${HOME}/dotfiles/aws`]: 'deny', '/nix/store/npmrc': 'deny' });
+    for (const link of Object.keys(targets)) expect(filesystem).not.toHaveProperty([link]);
+    expect(filesystem).toMatchObject({ '/data/pyenv': 'read' });
+    // These were named exactly.
+    expect(filesystem).toMatchObject({ [`${HOME}/dotfiles/kube`]: 'read', [`${HOME}/dotfiles/docker`]: 'read' });
+  });
+
   test('SEC-31 what only root or a group may read in /etc is closed, unless codex.readable names it', async () => {
     const dir = realpathSync(tempFolder());
     const place = (name: string, mode: number) => {

@@ -1,5 +1,5 @@
 import { homedir } from 'node:os';
-import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import type { JsonObject } from '../../../src/domain/json.js';
 import { isAtOrBelow } from '../../contain/hidden-directories.js';
 import { isInside } from '../../workspace/workspace-path.js';
@@ -42,7 +42,7 @@ export function permissionProfile(facts: ProfileFacts): JsonObject {
   return {
     filesystem: {
       ...Object.fromEntries([
-        ...access('read', readablePaths(facts)),
+        ...access('read', mountedPaths(facts)),
         ...access('deny', deniedPaths(facts)),
         ...access('write', [workspace, tmpDir, ...pinned]),
         ...access('read', closed),
@@ -80,6 +80,14 @@ export function readablePaths({
   return [...new Set([...SYSTEM, ...tools, ...programs.flatMap(withCodexPath), ...readable])];
 }
 
+/** The sandbox of Codex cannot mount anything on a link that is visible in a readable folder, and fails: it gets the target of the link. */
+function mountedPaths(facts: ProfileFacts): string[] {
+  const { readable, realPath } = facts;
+  const isLink = (path: string) => realPath(path) !== join(realPath(dirname(path)), basename(path));
+  const isVisible = (path: string) => readable.some((folder) => isInside(folder, path));
+  return readablePaths(facts).map((path) => (isVisible(path) && isLink(path) ? realPath(path) : path));
+}
+
 /**
  * Closed even inside a readable folder, unless `codex.readable` names exactly this path: keys, logins, and the folder of all workspaces.
  * A command that a person lets out of the sandbox does not see them either. Codex cannot close a path that does not exist.
@@ -95,9 +103,11 @@ function deniedPaths(facts: ProfileFacts): string[] {
   const isNeeded = (path: string) =>
     !readable.includes(path) &&
     (!readable.some((named) => isInside(path, named)) || opened.some((open) => covers(open, path)));
-  const denied = [...ROOT_ONLY, ...[...closed, ...secrets, dirname(workspace)].filter(isNeeded)].filter(exists);
-  const real = denied.map(realPath);
-  const aliases = opened.flatMap((open) => aliasesIn(open, realPath(open), real));
+  const named = [...closed, ...secrets, dirname(workspace)].filter(isNeeded);
+  // Of a link the target is closed: the link itself then leads to nothing.
+  const targets = (paths: readonly string[]) => paths.filter(exists).map(realPath);
+  const denied = [...targets(ROOT_ONLY), ...targets(named).filter(isNeeded)];
+  const aliases = opened.flatMap((open) => aliasesIn(open, realPath(open), denied));
   return [...denied, ...aliases.filter((path) => !readable.includes(path))];
 }
 
