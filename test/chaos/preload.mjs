@@ -3,6 +3,7 @@
 //   CHAOS_ROOT   the folder of the workspaces, to recognise their mkdir
 // Only this file reads these variables; agents and hooks do not get them.
 import { ChildProcess } from 'node:child_process';
+import fs from 'node:fs';
 import promises from 'node:fs/promises';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 import { basename, dirname } from 'node:path';
@@ -27,18 +28,34 @@ for (const [method, nameOf] of Object.entries({
   mkdtemp: (path) => (basename(path) === 'save-' ? 'saving' : 'other_mkdtemp'),
   copyFile: () => 'copying',
 })) {
-  const original = promises[method];
+  const named = (args) => nameOf(...args.map((arg) => (arg instanceof URL ? arg.pathname : arg)));
+  const { [method]: later } = promises;
   promises[method] = async (...args) => {
-    const name = nameOf(...args.map((arg) => (arg instanceof URL ? arg.pathname : arg)));
-    if (name === null) return original.apply(promises, args);
-    globalThis.chaosReached(`before_${name}`);
+    const name = named(args);
+    reached('before', name);
     try {
-      return await original.apply(promises, args);
+      return await later.apply(promises, args);
     } finally {
-      globalThis.chaosReached(`after_${name}`);
+      reached('after', name);
+    }
+  };
+  const { [`${method}Sync`]: now } = fs;
+  fs[`${method}Sync`] = (...args) => {
+    // Node.js itself writes to descriptors with these.
+    const name = typeof args[0] === 'number' ? null : named(args);
+    reached('before', name);
+    try {
+      return now.apply(fs, args);
+    } finally {
+      reached('after', name);
     }
   };
 }
+
+function reached(side, name) {
+  if (name !== null) globalThis.chaosReached(`${side}_${name}`);
+}
+
 syncBuiltinESMExports();
 
 const { spawn } = ChildProcess.prototype;
