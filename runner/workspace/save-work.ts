@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Clock } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
-import { shellWord } from '../../src/domain/shell-word.js';
+import { lastWord } from '../../src/domain/shell-word.js';
 import type { Workflow } from '../../src/domain/workflow.js';
 import { captureOutput } from '../contain/capture-output.js';
 import { pinServiceFolders } from '../contain/hidden-directories.js';
@@ -52,7 +52,7 @@ export function createWorkSaver(deps: SaveServices) {
     const { folder, notices } = await saveWork({ issue, workspace, scratchDir: tmpDir, saveDir, nowMs, run });
     const about = { issue_id: issue.id, issue_identifier: issue.identifier };
     if (folder !== null) {
-      const detail = `baton recover ${shellWord(issue.identifier)} brings it back`;
+      const detail = `baton recover ${lastWord(issue.identifier)} brings it back`;
       deps.observer.warned(null, 'unpushed work was saved before the workspace is removed', {
         ...about,
         folder,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { resolve, sep } from 'node:path';
 import { BatonError } from '../../src/domain/errors.js';
+import { identifierFlaw } from '../../src/domain/identifier-flaw.js';
 
 const MAX_READABLE_LENGTH = 100;
 const HASH_DIGITS = 16;
@@ -24,7 +25,7 @@ export function workspaceKeys(issue: {
   readonly identifier: string;
 }): WorkspaceKeys {
   const { scope, issueId, identifier } = issue;
-  const flaw = flawOf(identifier);
+  const flaw = identifierFlaw(identifier);
   if (flaw !== null) {
     throw new BatonError(
       'unsafe_identifier',
@@ -64,15 +65,6 @@ function safeName(text: string): string {
 function withHash(name: string, hashed: string): string {
   const hash = createHash('sha256').update(hashed).digest('hex').slice(0, HASH_DIGITS);
   return `${name.slice(0, MAX_READABLE_LENGTH)}-${hash}`;
-}
-
-function flawOf(identifier: string): string | null {
-  if (identifier === '') return 'is empty';
-  if (identifier === '.' || identifier === '..') return 'is a name of the file system';
-  if (identifier.includes('\0')) return 'contains a NUL';
-  // Unpaired surrogates are all encoded as the same bytes and would have the same hash.
-  if (/\p{Surrogate}/u.test(identifier)) return 'is not valid Unicode';
-  return null;
 }
 
 function isReserved(key: string): boolean {

@@ -1,5 +1,5 @@
 import { type AnswerRequest, acceptedShape, type IssueView, type QuestionView, stateShape } from '../api/schemas.js';
-import { shellWord } from '../domain/shell-word.js';
+import { lastWord } from '../domain/shell-word.js';
 import { neutralise, neutraliseLines } from '../text/neutralise.js';
 import { chop } from '../text/terminal-text.js';
 import type { DaemonClient, DaemonTarget } from './client.js';
@@ -83,7 +83,7 @@ async function list(client: DaemonClient, io: Io): Promise<number> {
     io.stdout.write(
       `${heading(one)}\n${one.open.map((question) => questionText(question, io.stdout.columns)).join('')}`,
     );
-    io.stdout.write(`  baton answer ${neutralise(shellWord(one.issue_identifier))}\n`);
+    io.stdout.write(`  baton answer ${neutralise(lastWord(one.issue_identifier))}\n`);
   }
   return 0;
 }

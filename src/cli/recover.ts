@@ -94,7 +94,10 @@ async function restoreInto(
   }
 }
 
-function commandOf({ command, issue, saved, stateDir, workflowPath }: RecoverOptions, { name }: SavedFolder): string {
+function commandOf({ command, stateDir, workflowPath, ...options }: RecoverOptions, { name }: SavedFolder): string {
+  const { saved } = options;
+  // Flags follow, so an identifier that looks like one is left out. The name of what was saved is enough.
+  const issue = options.issue?.startsWith('-') ? undefined : options.issue;
   const words = [
     ...['recover', ...(issue === undefined ? [] : [issue]), ...(workflowPath === 'WORKFLOW.md' ? [] : [workflowPath])],
     ...(saved === undefined && issue !== undefined ? [] : ['--saved', name]),

@@ -9,7 +9,7 @@ import type {
   RunningView,
   StateView,
 } from '../api/schemas.js';
-import { shellWord } from '../domain/shell-word.js';
+import { lastWord, shellWord } from '../domain/shell-word.js';
 import { formatBudget, formatTokens } from '../text/format-numbers.js';
 import { formatAge, formatTimeLeft, localiseTimes } from '../text/format-time.js';
 import { neutralise } from '../text/neutralise.js';
@@ -91,10 +91,17 @@ export function section(
   return lines;
 }
 
-/** A command about an issue, as the user can type it. */
-export function commandFor({ target }: Frame, verb: string, identifier: string | null, flags = ''): string {
-  const issue = identifier === null ? '' : ` ${identifier === '<issue>' ? identifier : shellWord(identifier)}`;
-  return neutralise(`baton ${verb}${issue}${flags}${target}`);
+/** A command about an issue, as the user can type it. Of an identifier that looks like a flag, all flags stand before it. */
+export function commandFor(
+  { target }: Frame,
+  verb: string,
+  identifier: string | null,
+  { answer = '', flags = '' }: { readonly answer?: string; readonly flags?: string } = {},
+): string {
+  const issue = identifier === null ? '' : ` ${identifier === '<issue>' ? identifier : lastWord(identifier)}`;
+  const isLast = identifier?.startsWith('-') === true;
+  const rest = isLast ? `${flags}${target}${issue}${answer}` : `${issue}${answer}${flags}${target}`;
+  return neutralise(`baton ${verb}${rest}`);
 }
 
 /** Wider than sentences when a title would be cut and the terminal has room. */
@@ -220,11 +227,15 @@ function parkedEntry(one: ParkedView, frame: Frame, hasDaemon: boolean): Entry {
   return { ...namesOf(one), right, below: [message, ...(hasDaemon ? continuesWhen(one, frame) : [])] };
 }
 
+const CHANGES: { readonly [reason: string]: string } = {
+  budget: 'when agent.max_tokens_per_issue is raised',
+  configuration: 'when the issue or the workflow changes',
+};
+
 /** What makes a parked issue continue. */
 function continuesWhen({ reason, issue_identifier, keeps_slot }: ParkedView, frame: Frame): Line[] {
-  if (reason === 'configuration') return [{ text: 'continues when the workflow changes' }];
   const first = keeps_slot ? 'once its process has ended: ' : '';
-  const change = reason === 'budget' ? 'when agent.max_tokens_per_issue is raised' : 'when the issue changes';
+  const change = CHANGES[reason] ?? 'when the issue changes';
   return [{ text: `${first}${change}, or: ${commandFor(frame, 'retry', issue_identifier)}`, isCommand: true }];
 }
 
@@ -324,12 +335,13 @@ function parkedQuestionEntry({ question, ...one }: ParkedView, frame: Frame, has
 function howToAnswer(identifier: string, question: QuestionView, isOneOfSeveral: boolean, frame: Frame): Line {
   const { kind, fields, id } = question;
   const which = isOneOfSeveral ? ` --question ${shellWord(id)}` : '';
-  const command = (answer: string) => commandFor(frame, 'answer', identifier, `${answer}${which}`);
+  const command = (flags: string, answer = '') =>
+    commandFor(frame, 'answer', identifier, { answer, flags: `${flags}${which}` });
   if (question.is_cut) return { text: command(' --decline'), style: 'cyan', isCommand: true };
   if (kind === 'approval' || fields.length === 0)
     return { text: `${command(' --accept')}  (or --decline)`, style: 'cyan', isCommand: true };
   const flags = fields.map((field) => ` --field ${shellWord(field.id)}='<answer>'`).join('');
-  return { text: command(fields.length === 1 ? " '<answer>'" : flags), style: 'cyan', isCommand: true };
+  return { text: fields.length === 1 ? command('', " '<answer>'") : command(flags), style: 'cyan', isCommand: true };
 }
 
 /** The first lines of a question and its fields; on a small screen one line. */

@@ -1,4 +1,5 @@
 import type { ParkReason } from '../domain/claim.js';
+import { identifierFlaw } from '../domain/identifier-flaw.js';
 import { batonCommand } from './phrases.js';
 
 interface ParkedTexts {
@@ -42,7 +43,10 @@ export const PARKED_TEXTS: { readonly [reason in ParkReason]: ParkedTexts } = {
   },
   configuration: {
     summary: 'the workflow cannot run it',
-    action: (identifier) => `fix WORKFLOW.md, or ${batonCommand('retry', identifier)}`,
+    action: (identifier) =>
+      identifierFlaw(identifier) === null
+        ? `remove the cause, then ${batonCommand('retry', identifier)}, or change the issue`
+        : 'rename the issue in the tracker',
   },
 };
 

@@ -1,6 +1,6 @@
 import { ERRORS } from '../domain/error-table.js';
 import type { ErrorCode } from '../domain/errors.js';
-import { shellWord } from '../domain/shell-word.js';
+import { lastWord } from '../domain/shell-word.js';
 import { formatRuntime } from './format-time.js';
 import { neutralise } from './neutralise.js';
 
@@ -68,7 +68,7 @@ export function quotedList(words: readonly string[], separator = ', '): string {
 
 /** A command as a person types it. */
 export function batonCommand(name: 'answer' | 'explain' | 'logs' | 'retry', identifier: string): string {
-  return `\`baton ${name} ${shellWord(identifier)}\``;
+  return `\`baton ${name} ${lastWord(identifier)}\``;
 }
 
 /** What to do about an error, to go on in a sentence: without its capital and its full stop. */

@@ -391,7 +391,7 @@ describe('explain', () => {
     ['stopped_by_operator', '`baton retry A`'],
     ['unkillable', 'once its processes are gone, `baton retry A`'],
     ['daemon_died', 'find out why the daemon died, then `baton retry A`, or change the issue'],
-    ['configuration', 'fix WORKFLOW.md, or `baton retry A`'],
+    ['configuration', 'remove the cause, then `baton retry A`, or change the issue'],
   ])('an issue that is parked as %s has a way out', (reason, action) => {
     expect(failing(explain(ready(), { claims: { A: parked(reason) } }))).toMatchObject([
       { rule: 'not_parked', action },
@@ -446,11 +446,13 @@ describe('explain', () => {
     ]);
   });
 
-  test('a name that a shell would obey is quoted in the commands', () => {
-    const claims = {
-      A: { ...parked('no_progress'), issue: issue({ id: 'A', identifier: '$(rm -rf ~)', labels: ['baton'] }) },
-    };
+  test.each<[string, ParkReason, string]>([
+    ['$(rm -rf ~)', 'no_progress', "`baton retry '$(rm -rf ~)'`, or change the issue"],
+    ['-rf', 'no_progress', '`baton retry -- -rf`, or change the issue'],
+    ['A\0B', 'configuration', 'rename the issue in the tracker'],
+  ])('the advice about an issue named %j can be followed', (identifier, reason, action) => {
+    const claims = { A: { ...parked(reason), issue: issue({ id: 'A', identifier, labels: ['baton'] }) } };
 
-    expect(failing(explain(ready(), { claims }))[0]?.action).toBe("`baton retry '$(rm -rf ~)'`, or change the issue");
+    expect(failing(explain(ready(), { claims }))[0]?.action).toBe(action);
   });
 });

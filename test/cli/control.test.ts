@@ -96,6 +96,17 @@ describe('a daemon at work', () => {
     expect(stdout.match(/→ move it/g)).toHaveLength(1);
   });
 
+  test('an issue may have the name of a flag', async () => {
+    const results = [
+      await here.baton('retry', '--', '-rf'),
+      await here.baton('answer', '--accept', '--', '-rf'),
+      await here.baton('explain', '--', '-rf'),
+    ];
+
+    expect(results.map(({ code }) => code)).toEqual([1, 1, 1]);
+    for (const { stderr } of results) expect(stderr).toMatch(/no issue -rf /i);
+  });
+
   test('an issue may have the name of a route', async () => {
     const results = await Promise.all(
       ['events', 'state', 'stats', 'page'].map((name) => told(here, (io) => logs({ ...LAST, issue: name }, io))),

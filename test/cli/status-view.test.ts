@@ -341,6 +341,25 @@ Needs you (1)
     expect(text.match(/^.* 4 min · .*$/gm)?.map(widthOf)).toEqual([162, 162]);
   });
 
+  test('an identifier that looks like a flag stands behind all flags of its commands', () => {
+    const question = { id: 'q', kind: 'approval' as const, text: 'May I?', fields: [] };
+    const name = { issue_identifier: '-rf' };
+    const text = renderStatus(
+      stateWith({
+        parked: [
+          { ...parkedIssue(1, 'a'), ...name },
+          { ...parkedIssue(2, 'b', { question }), ...name },
+          { ...parkedIssue(3, 'c', { reason: 'configuration' }), ...name },
+        ],
+      }),
+      frame({ target: ' --state-dir s' }),
+    );
+
+    expect(text).toContain('  baton answer --accept --state-dir s -- -rf  (or --decline)\n');
+    expect(text).toContain('when the issue changes, or: baton retry --state-dir s -- -rf\n');
+    expect(text).toContain('when the issue or the workflow changes, or: baton retry --state-dir s -- -rf\n');
+  });
+
   test('on a small screen that does not scroll every list is shortened', () => {
     const asked = BUSY.asking.flatMap((one) => [1, 2, 3].map((id) => ({ ...one, ...named(id, 'Ask') })));
     const busy = { ...BUSY, asking: asked };

@@ -126,6 +126,21 @@ Next:
     expect(wrong.err).toContain('contains no repository vendor; it contains ., vendor/a b');
   });
 
+  test('the command for a repository works when the identifier looks like a flag', async () => {
+    const { base, remote, workspace, git, commit, save, fresh, call } = await recoverSetup();
+    await git(base, 'clone', '--quiet', remote, join(workspace, 'inner'));
+    await commit(join(workspace, 'inner'), 'inner', 'x');
+    await writeFile(join(workspace, 'outer'), 'x');
+    await save({ issue: { id: '1', identifier: '-rf', title: 'One' } });
+    const clone = await fresh();
+
+    const { out } = await call(clone, { issue: '-rf' });
+    const [, saved = ''] = /baton recover --saved (\S+) --state-dir \S+ --repository inner\n/.exec(out) ?? [];
+    const inner = await call(clone, { issue: undefined, saved, repository: 'inner' });
+
+    expect(inner).toMatchObject({ code: 0, out: expect.stringContaining(', from inner in the workspace. New') });
+  });
+
   test('one of several repositories in a workspace must be chosen; a single one is chosen by default', async () => {
     const { base, remote, workspace, git, commit, save, fresh, call } = await recoverSetup();
     await rm(join(workspace, '.git'), { recursive: true });
