@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
-import type { HttpBindings } from '@hono/node-server';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { type Context, Hono } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -16,6 +16,7 @@ import type { Access } from './access.js';
 import { type Action, decideAction, refreshAnswer } from './actions.js';
 import type { PageFile, PageFiles } from './page-files.js';
 import { createProver, isNonce, type Prover } from './proof.js';
+import { NEEDS_TOKEN, type Refusal, refusal } from './refusal.js';
 import { answerRequestShape, type IssueView, messageRequestShape, type Stats, type Timeline } from './schemas.js';
 import { type StateStream, StreamClient } from './stream.js';
 
@@ -75,13 +76,21 @@ export function createRoutes(
   return app;
 }
 
-const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
+/** Answers admitted requests. */
+export function createListener(
+  ...of: Parameters<typeof createRoutes>
+): (to: IncomingMessage, by: ServerResponse) => void {
+  const listener = getRequestListener(createRoutes(...of).fetch, {
+    // Keeps Node's own Request and Response for the clients of trackers.
+    overrideGlobalObjects: false,
+    autoCleanupIncoming: false,
+    errorHandler: () => new Response(`${JSON.stringify(BAD_REQUEST.body)}\n`, { status: 400, headers: JSON_HEADERS }),
+  });
+  return (request, response) => void listener(request, response);
+}
 
-export const NEEDS_TOKEN = refusal(
-  401,
-  'unauthorized',
-  'This request needs the token: send Authorization: Bearer <token>. `baton open` opens the page with it. Scripts find it in the file http-token of the state directory, new at each start of the daemon; server.token sets one that stays.',
-);
+const BAD_REQUEST = refusal(400, 'bad_request', 'The request is malformed.');
+const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' };
 
 /** Reading only. */
 interface ReadSource {
@@ -334,18 +343,6 @@ export type ApiResponse =
       readonly headers: { readonly [name: string]: string };
     }
   | 'sent';
-
-type Refusal = Extract<ApiResponse, { readonly body: Json }>;
-
-/** `params`: the facts of the message, for programs. */
-export function refusal(
-  status: ContentfulStatusCode,
-  code: string,
-  message: string,
-  params: JsonObject | null = null,
-): Refusal {
-  return { status, body: { error: { code, message, ...(params && { params }) } } };
-}
 
 const MAX_BODY_BYTES = 64 * 1024;
 /** A larger body is not read to its end before the answer. */

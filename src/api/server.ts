@@ -1,22 +1,19 @@
 import { createServer, IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { getRequestListener } from '@hono/node-server';
 import { BatonError } from '../domain/errors.js';
 import { isLoopback, withoutBrackets } from '../domain/host.js';
 import { type Access, type Admit, admitByToken, admitOwner, bearsOneOf, createGuard } from './access.js';
 import { Connections } from './connections.js';
-import {
-  createRoutes,
-  NEEDS_TOKEN,
-  proofRoute,
-  type Route,
-  type RouteContext,
-  refusal,
-  type StatusSource,
-} from './routes.js';
+import { NEEDS_TOKEN, refusal } from './refusal.js';
+import type { Route, RouteContext, StatusSource } from './routes.js';
 
-export interface HttpOptions {
-  readonly source: StatusSource;
+/** The routes and the packages below them take longer to load than the rest of a start, so the first request loads them. */
+export interface LateRoutes {
+  source(): Promise<StatusSource>;
+  onError(error: unknown): void;
+}
+
+export interface HttpOptions extends LateRoutes {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -28,11 +25,10 @@ export interface HttpOptions {
   readonly limits?: Partial<HttpLimits>;
 }
 
-interface SocketOptions {
-  readonly source: StatusSource;
+export interface SocketOptions extends LateRoutes {
   readonly path: string;
   /** Routes that only the owner has. */
-  readonly routes: readonly Route[];
+  routes(): Promise<readonly Route[]>;
   readonly limits?: Partial<HttpLimits>;
 }
 
@@ -94,20 +90,23 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
   const guard = createGuard({ host, address, port }, options.allowedHosts);
   const connections = new Connections({ strangers: limits.strangers, holders: limits.connections });
   server.on('connection', (socket) => connections.add(socket));
-  const more = [proofRoute(tokens, (request) => guard.leadsHere(request))];
-  const answer = answerRequests(options.source, admitByToken(guard, tokens), { limits, connections, more });
-  serve(server, answer, options.source);
+  const more = async () => {
+    const { proofRoute } = await import('./routes.js');
+    return [proofRoute(tokens, (request) => guard.leadsHere(request))];
+  };
+  serve(server, answerRequests(options, admitByToken(guard, tokens), { limits, connections, more }), options);
   const name = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
   return { url: `http://${name}:${bound.port}`, port: bound.port, close };
 }
 
 /** Serves the API to the daemon's own user over a socket. There must be no file at that path. */
-export async function startSocket({ source, path, routes, ...options }: SocketOptions): Promise<Closable> {
+export async function startSocket(options: SocketOptions): Promise<Closable> {
+  const { path, routes } = options;
   const limits = { ...LIMITS, ...options.limits };
   const server = createLimitedServer(limits, () => true);
   server.maxConnections = limits.connections;
   await listen(server, { path }, (error) => error);
-  serve(server, answerRequests(source, admitOwner, { limits, connections: null, more: routes }), source);
+  serve(server, answerRequests(options, admitOwner, { limits, connections: null, more: routes }), options);
   return { close: closeOnce(server) };
 }
 
@@ -146,8 +145,8 @@ function createLimitedServer(limits: HttpLimits, hasToken: (request: IncomingMes
   return server;
 }
 
-function serve(server: Server, answer: AnswerRequest, { onError }: StatusSource): void {
-  server.on('error', (error) => onError(error));
+function serve(server: Server, answer: AnswerRequest, { onError }: LateRoutes): void {
+  server.on('error', onError);
   server.on('request', answer);
   // Only a route that takes a body sends 100 Continue.
   server.on('checkContinue', answer);
@@ -212,26 +211,26 @@ interface AnswerOptions {
   readonly limits: Pick<HttpLimits, 'responseMs' | 'strangerMs'>;
   /** Of the port. `null`: requests come over the socket, from the daemon's own user. */
   readonly connections: Connections | null;
-  readonly more: readonly Route[];
+  more(): Promise<readonly Route[]>;
 }
 
 type AnswerRequest = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** Checks access before routing, and cuts off slow clients. A stream may take any time. */
 function answerRequests(
-  source: StatusSource,
+  { source, onError }: LateRoutes,
   admit: Admit,
   { limits, connections, more }: AnswerOptions,
 ): AnswerRequest {
   const admitted = new WeakMap<IncomingMessage, Access>();
   const accessOf = (c: RouteContext) => admitted.get(c.env.incoming as IncomingMessage) ?? 'public';
-  const route = getRequestListener(createRoutes(source, accessOf, { isOwner: connections === null, more }).fetch, {
-    // Keeps Node's own Request and Response for the clients of trackers.
-    overrideGlobalObjects: false,
-    autoCleanupIncoming: false,
-    errorHandler: () =>
-      new Response(`${JSON.stringify(BAD_REQUEST.body)}\n`, { status: 400, headers: { 'content-type': JSON_TYPE } }),
-  });
+  const isOwner = connections === null;
+  let route: AnswerRequest | null = null;
+  const load = async (): Promise<AnswerRequest> => {
+    const [{ createListener }, loaded, routes] = await Promise.all([import('./routes.js'), source(), more()]);
+    route ??= createListener(loaded, accessOf, { isOwner, more: routes });
+    return route;
+  };
   const answering = new WeakSet<Socket>();
   return (request, response) => {
     const { socket } = request;
@@ -247,7 +246,13 @@ function answerRequests(
     if (hasBody(request)) response.setHeader('connection', 'close');
     if ('access' in admission) {
       admitted.set(request, admission.access);
-      return void route(request, response);
+      if (route !== null) return route(request, response);
+      return void load()
+        .then((loaded) => socket.destroyed || loaded(request, response))
+        .catch((error: unknown) => {
+          onError(error);
+          socket.destroy();
+        });
     }
     if ('redirect' in admission) return void response.writeHead(307, { location: admission.redirect }).end();
     response.statusCode = 403;
@@ -271,7 +276,6 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 const JSON_TYPE = 'application/json; charset=utf-8';
-const BAD_REQUEST = refusal(400, 'bad_request', 'The request is malformed.');
 
 /** The page has its own policy; no other answer is a document. */
 const HEADERS: { readonly [name: string]: string } = {

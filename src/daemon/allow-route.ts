@@ -1,4 +1,5 @@
-import { bodyOf, type Route, refusal } from '../api/routes.js';
+import { refusal } from '../api/refusal.js';
+import { bodyOf, type Route } from '../api/routes.js';
 import { allowRequestShape } from '../api/schemas.js';
 
 /** For `baton allow`. Over the socket only: a page must not decide what runs. */

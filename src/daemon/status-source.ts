@@ -53,6 +53,7 @@ export interface OpenedSource {
 
 /** What the status knows from watching every decision. */
 export interface WatchedDecisions {
+  readonly startedAtMs: number;
   totals(): Totals;
   /** Settles once all changes so far are stored. Returns false when they cannot be. */
   waitUntilPersisted(): Promise<boolean>;
@@ -69,7 +70,7 @@ const STATS_FRESH_MS = 5_000;
 /** Provides the routes with data of the daemon. Its modules are loaded here, because many daemons are never asked. */
 export async function createStatusSource(
   options: StatusOptions,
-  { totals, waitUntilPersisted }: WatchedDecisions,
+  { startedAtMs, totals, waitUntilPersisted }: WatchedDecisions,
 ): Promise<OpenedSource> {
   const [
     { SharedText, StateStream },
@@ -93,7 +94,7 @@ export async function createStatusSource(
   const { clock, store, activity, capabilities, workspaces, containment } = options.resources;
   const now = () => clock.now();
   const { kind: isolation } = containment;
-  const daemon = { version, pid: process.pid, startedAtMs: now().wallMs, stateDir: stateDir.path, isolation };
+  const daemon = { version, pid: process.pid, startedAtMs, stateDir: stateDir.path, isolation };
   const seen = (runId: string) => activity.of(runId);
   const clean = (json: string) => neutraliseJson(redactor.maskJson(json));
   const snapshot = () =>

@@ -2,8 +2,8 @@ import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { State } from '../../orchestrator/state.js';
 import { createHttpToken, storeHttpToken } from '../api/access.js';
-import type { Route, StatusSource } from '../api/routes.js';
-import type { Closable } from '../api/server.js';
+import type { Metrics } from '../api/metrics.js';
+import { type Closable, type LateRoutes, type SocketOptions, startHttp, startSocket } from '../api/server.js';
 import { socketAddress } from '../api/socket-address.js';
 import { NO_TOTALS, type Totals, totalsAfter } from '../api/totals.js';
 import type { ServerConfig } from '../domain/config.js';
@@ -15,22 +15,29 @@ import { listenOnPort, type PortListener } from './port-listener.js';
 import { createStatusSource, type OpenedSource, type StatusOptions } from './status-source.js';
 import { PersistenceWaiters } from './wait-until-persisted.js';
 
-/**
- * Serves the status and the requests of users: always over a socket in the state directory, and over HTTP when a port is set. The modules
- * behind the routes are loaded when they are first needed; without a port, that is after the start of everything else.
- */
+type Decision = Parameters<Metrics['decided']>;
+
+/** When the modules behind the routes are loaded at the latest: after the first agents have been started, which they would slow down. */
+const LOAD_AFTER_MS = 1_000;
+
+/** Serves the status and the requests of users: always over a socket in the state directory, and over HTTP when a port is set. */
 export class DaemonStatus {
   readonly #options: StatusOptions;
+  readonly #startedAtMs: number;
   readonly #waiters = new PersistenceWaiters();
   #totals: Totals = NO_TOTALS;
   #source: Promise<OpenedSource> | null = null;
   #opened: OpenedSource | null = null;
+  /** Decisions before the metrics are loaded; null from then on. */
+  #uncounted: Decision[] | null = [];
+  #cancelLoad = () => {};
   #port: PortListener<PageServer> | null = null;
   readonly #openPage: OpenPage;
   #socket: Promise<Closable | null> | null = null;
 
   constructor(options: StatusOptions) {
     this.#options = options;
+    this.#startedAtMs = options.resources.clock.now().wallMs;
     this.#openPage = new OpenPage(options.stateDir.path, () => this.#address);
   }
 
@@ -63,37 +70,42 @@ export class DaemonStatus {
     this.#waiters.decided(after);
     // Signals of agents come by the thousand, so the text of the state may be a moment older than they are.
     if (event.type !== 'run_signalled') this.#opened?.stale();
-    this.#opened?.metrics.decided(event, before, after, this.#options.resources.clock.now());
+    const decision: Decision = [event, before, after, this.#options.resources.clock.now()];
+    this.#uncounted?.push(decision);
+    this.#opened?.metrics.decided(...decision);
   }
 
   /** Throws `BatonError`. */
   async listenHttp(port: number): Promise<void> {
-    const { source } = await this.#open();
     const { log, mayLackPage: mayLack = false, resources } = this.#options;
     this.#port = await listenOnPort({
       ...{ clock: resources.clock, log, mayLack },
       lacking: 'the port of the page is taken, the daemon goes on without a page',
-      listen: () => serveHttp(port, source, this.#options),
+      listen: () => serveHttp(port, this.#routes(), this.#options),
     });
   }
 
   /** Never rejects: a daemon without a socket can still work. */
   async listenSocket(): Promise<void> {
-    const { stateDir, log, allow } = this.#options;
+    const { stateDir, log, allow, resources } = this.#options;
     await this.#openPage.clear();
-    this.#socket = this.#open()
-      .then(async ({ source }) => {
-        const { allowRoute } = await import('./allow-route.js');
-        return serveSocket(source, stateDir.path, [...this.#openPage.routes, allowRoute(allow)]);
-      })
-      .catch((error: unknown) => {
-        log.warn({ detail: toBatonError(error).message }, 'commands cannot reach this daemon: no socket');
-        return null;
-      });
+    const routes = async () => {
+      const { allowRoute } = await import('./allow-route.js');
+      return [...this.#openPage.routes, allowRoute(allow)];
+    };
+    this.#socket = serveSocket(stateDir.path, { ...this.#routes(), routes }).catch((error: unknown) => {
+      log.warn({ detail: toBatonError(error).message }, 'commands cannot reach this daemon: no socket');
+      return null;
+    });
+    // Without a request, too: an update of Baton may remove the files while the daemon runs.
+    this.#cancelLoad = resources.clock.after(LOAD_AFTER_MS, () => {
+      for (const load of [() => this.#open(), routes]) load().catch(this.#onError);
+    });
     await this.#socket;
   }
 
   async close(): Promise<void> {
+    this.#cancelLoad();
     const opened = await this.#source?.catch(() => null);
     opened?.source.stream.close();
     opened?.metrics.close();
@@ -104,26 +116,37 @@ export class DaemonStatus {
 
   async #open(): Promise<OpenedSource> {
     this.#source ??= createStatusSource(this.#options, {
+      startedAtMs: this.#startedAtMs,
       totals: () => this.#totals,
       waitUntilPersisted: () => this.#waiters.waitUntilPersisted(this.#options.state()),
     });
-    this.#opened = await this.#source;
-    return this.#opened;
+    try {
+      this.#opened = await this.#source;
+      for (const decision of this.#uncounted ?? []) this.#opened.metrics.decided(...decision);
+      return this.#opened;
+    } finally {
+      this.#uncounted = null;
+    }
   }
+
+  #routes(): LateRoutes {
+    return { source: async () => (await this.#open()).source, onError: this.#onError };
+  }
+
+  readonly #onError = (error: unknown) => this.#options.log.error({ err: error }, 'status could not be served');
 }
 
 /** Serves page and API on a port. */
 async function serveHttp(
   port: number,
-  source: StatusSource,
+  routes: LateRoutes,
   { server, stateDir, env, redactor, log, httpToken }: StatusOptions,
 ): Promise<PageServer> {
   const fixedToken = ownToken(server, env);
   if (fixedToken !== null) redactor.add(fixedToken);
   const token = httpToken ?? createHttpToken();
   const { host, allowedHosts } = server;
-  const { startHttp } = await import('../api/server.js');
-  const http = await startHttp({ source, host, port, allowedHosts, token, fixedToken });
+  const http = await startHttp({ ...routes, host, port, allowedHosts, token, fixedToken });
   redactor.add(token);
   try {
     // Not before: while another program has the port, scripts that read the file would send the token to that program.
@@ -141,12 +164,11 @@ interface PageServer extends Closable {
 }
 
 /** Serves the same API to commands of the same user. The holder of the state lock may replace the socket of a dead daemon. */
-async function serveSocket(source: StatusSource, stateDir: string, routes: readonly Route[]): Promise<Closable> {
-  const { startSocket } = await import('../api/server.js');
+async function serveSocket(stateDir: string, routes: Omit<SocketOptions, 'path'>): Promise<Closable> {
   const address = await socketAddress(stateDir);
   try {
     await rm(join(stateDir, 'socket'), { force: true });
-    const socket = await startSocket({ source, path: address.path, routes });
+    const socket = await startSocket({ ...routes, path: address.path });
     // The mode of the folder already keeps other users out; this makes it visible on the file.
     await chmod(join(stateDir, 'socket'), 0o600);
     return {

@@ -16,9 +16,11 @@ type Started = Partial<Omit<HttpOptions, 'source'>> & { readonly source?: Partia
 
 /** A server on any free port, closed after the test. */
 export async function start({ source = {}, core = new Core(), ...options }: Started = {}): Promise<HttpServer> {
+  const served = statusSource(core, source);
   const server = await startHttp({
     ...{ host: '127.0.0.1', port: 0, allowedHosts: [], token: TOKEN, fixedToken: null },
-    source: statusSource(core, source),
+    source: async () => served,
+    onError: served.onError,
     ...options,
   });
   open.push(server);

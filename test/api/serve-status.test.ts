@@ -101,6 +101,22 @@ describe('the HTTP side of a daemon', () => {
     expect(log.join()).not.toContain(token);
   });
 
+  test('decisions before the first request count in the metrics', async () => {
+    const { core, status, get } = await served();
+    const send = core.send.bind(core);
+    core.send = (event) => {
+      const before = core.state;
+      const effects = send(event);
+      status.decided(event, before, core.state);
+      return effects;
+    };
+    core.poll();
+
+    const { text } = await get('/metrics');
+
+    expect(text).toMatch(/^baton_polls_total\{.*"ok".*\} 1$/m);
+  });
+
   test('a socket that a killed daemon left is replaced', async () => {
     const { stateDir, status } = await served();
     await status.close();

@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest';
-import type { HttpOptions } from '../../src/api/server.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { type HttpOptions, startHttp } from '../../src/api/server.js';
 import { Core } from '../support/core.js';
-import { ask, start } from './http-fixture.js';
+import { statusSource } from '../support/status-samples.js';
+import { ask, start, TOKEN } from './http-fixture.js';
 
 /** Anything that JSON can hold: what the routes make of it is what is tested. */
 const shows = (body: object) => ({ stateText: () => JSON.stringify(body) });
@@ -307,6 +308,28 @@ describe('access', () => {
 });
 
 describe('listening', () => {
+  test('routes that cannot be loaded end the request, and the next one tries again', async () => {
+    const errors: unknown[] = [];
+    const good = statusSource(new Core(), shows({}));
+    let tries = 0;
+    const server = await startHttp({
+      ...{ host: '127.0.0.1', port: 0, allowedHosts: [], token: TOKEN, fixedToken: null },
+      source: async () => {
+        if (++tries === 1) throw new Error('files are gone');
+        return good;
+      },
+      onError: (error) => errors.push(error),
+    });
+    onTestFinished(() => server.close());
+
+    const first = await ask(server, '/api/v1/state').catch((error) => error);
+    const second = await ask(server, '/api/v1/state');
+
+    expect(first).toBeInstanceOf(Error);
+    expect(errors).toEqual([new Error('files are gone')]);
+    expect(second.status).toBe(200);
+  });
+
   test('a server that is closed while it answers finishes that answer', async () => {
     let closed: Promise<void> | null = null;
     const issue = async () => {

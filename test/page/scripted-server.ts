@@ -46,7 +46,15 @@ export async function scriptedServer(state: StateView, options: ScriptOptions = 
   let stream = streamOf(script);
   const listen = (port: number, token = TOKEN) => {
     const source = statusSource(new Core(), { ...reads(script), stream, page, ...options.source });
-    return startHttp({ host: '127.0.0.1', port, allowedHosts: [], token, fixedToken: null, source });
+    return startHttp({
+      host: '127.0.0.1',
+      port,
+      allowedHosts: [],
+      token,
+      fixedToken: null,
+      source: async () => source,
+      onError: source.onError,
+    });
   };
   server = await listen(0);
   const { port, url } = server;

@@ -204,7 +204,12 @@ describe('a program that has taken the port', () => {
     const stateDir = folder();
     const page = new OpenPage(stateDir, () => ({ url: thief.url, token: TOKEN }));
     const source = statusSource(new Core());
-    const socket = await startSocket({ source, path: join(stateDir, 'socket'), routes: page.routes });
+    const socket = await startSocket({
+      source: async () => source,
+      onError: source.onError,
+      path: join(stateDir, 'socket'),
+      routes: async () => page.routes,
+    });
     onTestFinished(() => socket.close());
     const io = desktop(stateDir);
 
