@@ -121,7 +121,7 @@ async function refuseFaulty(path: string, text: string, io: Io, registry: Tracke
   const { workflow } = await parseWorkflow(source, { env: io.env, homeDir: io.homeDir, trackerKinds });
   compilePrompts(workflow);
   const config = workflow.config.tracker;
-  const tracker = registry.entry(config.kind).create({
+  const tracker = await registry.entry(config.kind).create({
     ...{ config, env: io.env, dir: workflow.dir, settings: () => config, mask: (text: string) => text },
     // `baton check` reports missing variables.
     secret: () => 'not-needed-yet',

@@ -44,7 +44,7 @@ export async function render(
     const path = resolve(io.cwd, options.workflowPath);
     const loaded = await loadWorkflow(path, { env: io.env, homeDir: io.homeDir, trackerKinds });
     const prompt = compilePrompt(loaded.workflow.prompt);
-    const tracker = openTracker({ loaded, trackers: registry, env: io.env, redactor }, commandHost(clock));
+    const tracker = await openTracker({ loaded, trackers: registry, env: io.env, redactor }, commandHost(clock));
     const found = await findWithComments(options.issue, tracker, loaded, clock).finally(() =>
       closeTracker(tracker, clock),
     );

@@ -37,7 +37,7 @@ export async function simulatePoll<T>(
   const redactor = createRedactor();
   const clock = createClock();
   try {
-    const tracker = openTracker({ ...opened, env: io.env, redactor }, commandHost(clock));
+    const tracker = await openTracker({ ...opened, env: io.env, redactor }, commandHost(clock));
     const issueById = async (id: string) => {
       const found = await read(() => tracker.issuesByIds([id], AbortSignal.timeout(READ_LIMIT_MS)));
       return (found.ok && found.issues[0]) || null;

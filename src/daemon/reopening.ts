@@ -110,7 +110,7 @@ async function checkSettings(
   const { clock, containment, locks, inUse } = links;
   const { config, dir } = loaded.workflow;
   await detectContainment({ isolation: config.runtime.isolation, hide: [], lockDir, clock });
-  const tracker = openTracker({ ...options, loaded }, { containment: async () => containment });
+  const tracker = await openTracker({ ...options, loaded }, { containment: async () => containment });
   try {
     const root = await openWorkspaceRoot({ root: config.workspace.root, workflowDir: dir, home: homeDir });
     const wanted = workLocks({ root, tracker, config: config.tracker, lockDir, homeDir });

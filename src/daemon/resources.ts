@@ -85,7 +85,7 @@ export async function openResources(options: DaemonOptions, links: ResourceLinks
   const { clock, versions, dispatch, stack } = links;
   const { workflow } = options.loaded;
   let containment: Containment | null = null;
-  const tracker = openTracker(options, {
+  const tracker = await openTracker(options, {
     settings: () => versions.current.config.tracker,
     checkFiles: () => assertCodeFiles(versions.current, 'tracker'),
     containment: async () => {

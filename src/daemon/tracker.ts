@@ -27,7 +27,7 @@ interface TrackerHost {
 }
 
 /** Every value that is read as a secret is masked from then on. */
-export function openTracker(source: TrackerSource, host: TrackerHost): Tracker {
+export async function openTracker(source: TrackerSource, host: TrackerHost): Promise<Tracker> {
   const { loaded, trackers, env, redactor } = source;
   const { config, dir, secretNames } = loaded.workflow;
   const secret = (name: string) => {

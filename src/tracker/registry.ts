@@ -10,9 +10,14 @@ export interface TrackerEntry {
   /** Used when WORKFLOW.md does not list the states. */
   readonly defaults: Tracker['defaults'];
   /** Throws `invalid_tracker_config` and `missing_tracker_secret`. Sends no request yet. */
-  create(options: TrackerOptions): Tracker;
+  create(options: TrackerOptions): Tracker | Promise<Tracker>;
   /** Absent when the adapter does not support webhooks. */
   readonly verifyWebhook?: VerifyWebhook;
+}
+
+/** What the module of a tracker exports. */
+export interface TrackerAdapter extends TrackerEntry {
+  create(options: TrackerOptions): Tracker;
 }
 
 export interface TrackerOptions {

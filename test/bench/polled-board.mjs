@@ -38,7 +38,7 @@ export class PolledBoard {
       trackerKinds: new Map([[kind, entry.defaults]]),
     });
     this.clock = createClock();
-    this.tracker = entry.create({
+    this.tracker = await entry.create({
       ...{ config: workflow.config.tracker, settings: () => workflow.config.tracker, env: variables, dir: '/nowhere' },
       secret: (name) => variables[name] ?? null,
       mask: (said) => said,

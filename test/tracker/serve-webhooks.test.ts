@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { verifyGithubWebhook } from '../../src/tracker/github/tracker.js';
+import { verifyGithubWebhook } from '../../src/tracker/github/webhook.js';
 import { serveWebhooks } from '../../src/tracker/serve-webhooks.js';
 
 const SECRET = 'a-secret-of-sixteen-or-more';

@@ -40,7 +40,7 @@ export async function trackerFindings(context: CheckContext): Promise<TrackerRep
   const found = [...unsetVariables(context), ...webhookFindings(context)];
   let tracker: Tracker;
   try {
-    tracker = openTracker(
+    tracker = await openTracker(
       { loaded, trackers: registry, env: io.env, redactor },
       { containment: () => Promise.resolve(context.containment) },
     );

@@ -3,7 +3,7 @@ import { BatonError } from '../../domain/errors.js';
 import { type Issue, stateKey } from '../../domain/issue.js';
 import { type Fields, type JsonObject, textOf } from '../../domain/json.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
-import type { TrackerEntry } from '../registry.js';
+import type { TrackerAdapter } from '../registry.js';
 import { afterComment } from '../update-issue.js';
 import { DescribeCache } from './describe-cache.js';
 import { errorFrom, type ProgramError, type ProgramRequest, unsupportedChange } from './protocol.js';
@@ -19,7 +19,7 @@ import { RequestQueue } from './request-queue.js';
 import { DEFAULTS, KIND, readCommandSettings } from './settings.js';
 
 /** For trackers that Baton does not know: the user's program answers for its tracker. */
-export const commandTracker: TrackerEntry = {
+export const commandTracker: TrackerAdapter = {
   kind: KIND,
   defaults: DEFAULTS,
   create(options) {

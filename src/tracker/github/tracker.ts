@@ -12,28 +12,17 @@ import {
   type StateOf,
 } from '../forge.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import type { TrackerEntry } from '../registry.js';
-import { isSignedBy, type VerifyWebhook } from '../verify-webhook.js';
+import type { TrackerAdapter } from '../registry.js';
 import { GITHUB, GithubApi, Repository } from './api.js';
 import { type GithubIssue, loginOf, NUMBERS } from './issue.js';
 import { readByNumbers, readByStates, readComments, readList, readOne } from './read.js';
 import { DEFAULTS, KIND, readGithubSettings } from './settings.js';
 import { githubTool } from './tool.js';
 import { EditHistories } from './trust.js';
+import { verifyGithubWebhook } from './webhook.js';
 import { moveIssue, writeComment } from './write.js';
 
-/**
- * GitHub signs the body (`X-Hub-Signature-256`) but neither the time nor the id of the delivery. So the signature itself identifies a repeated delivery.
- */
-export const verifyGithubWebhook: VerifyWebhook = ({ headers, body, secret }) => {
-  const header = headers['x-hub-signature-256'];
-  const hex = typeof header === 'string' && header.startsWith('sha256=') ? header.slice('sha256='.length) : null;
-  if (hex === null) return { ok: false, status: 400, reason: 'it has no X-Hub-Signature-256: set a secret on GitHub' };
-  if (!isSignedBy(secret, body, hex)) return { ok: false, status: 401, reason: 'its signature is not ours' };
-  return { ok: true, delivery: hex.toLowerCase() };
-};
-
-export const githubTracker: TrackerEntry = {
+export const githubTracker: TrackerAdapter = {
   kind: KIND,
   defaults: DEFAULTS,
   verifyWebhook: verifyGithubWebhook,

@@ -11,7 +11,7 @@ import {
 } from '../forge.js';
 import type { ForgeIssue } from '../forge-issue.js';
 import type { HttpReading } from '../http/tracker-http.js';
-import type { TrackerEntry } from '../registry.js';
+import type { TrackerAdapter } from '../registry.js';
 import { GITLAB, GitlabApi, Project, readLabels } from './api.js';
 import { NUMBERS, usernameOf } from './issue.js';
 import { Blockers, readByNumbers, readByStates, readComments, readOne } from './read.js';
@@ -20,7 +20,7 @@ import { gitlabTool } from './tool.js';
 import { EditHistories, MEMBER_LEVEL, Members } from './trust.js';
 import { moveIssue, writeComment } from './write.js';
 
-export const gitlabTracker: TrackerEntry = {
+export const gitlabTracker: TrackerAdapter = {
   kind: KIND,
   defaults: DEFAULTS,
   create(options) {

@@ -5,7 +5,7 @@ import { fieldsOf, textOf } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
 import { normaliseIssue, normaliseList } from '../normalise-issue.js';
-import type { TrackerEntry, TrackerOptions } from '../registry.js';
+import type { TrackerAdapter, TrackerOptions } from '../registry.js';
 import { ISSUE_REF, invalidAnswer, JiraApi, type JiraCalls } from './api.js';
 import { namesOf, ProjectCache, type ProjectFacts, statusesNamed } from './project.js';
 import {
@@ -33,7 +33,7 @@ import {
 import { jiraTool } from './tool.js';
 import { changeIssue } from './write.js';
 
-export const jiraTracker: TrackerEntry = {
+export const jiraTracker: TrackerAdapter = {
   kind: KIND,
   defaults: DEFAULTS,
   create: (options) => new JiraTracker(readJiraSettings(options), options),

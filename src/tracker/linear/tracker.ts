@@ -4,7 +4,7 @@ import { isAbsent } from '../../domain/json.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import type { RawToolMode } from '../provider-settings.js';
-import type { TrackerEntry, TrackerOptions } from '../registry.js';
+import type { TrackerAdapter, TrackerOptions } from '../registry.js';
 import { LinearApi } from './api.js';
 import { type IssueContext, IssueReader, readComments } from './read.js';
 import { type LinearScope, ScopeCache } from './scope.js';
@@ -13,7 +13,7 @@ import { linearTool } from './tool.js';
 import { verifyLinearWebhook } from './webhook.js';
 import { changeIssue } from './write.js';
 
-export const linearTracker: TrackerEntry = {
+export const linearTracker: TrackerAdapter = {
   kind: KIND,
   defaults: DEFAULTS,
   verifyWebhook: verifyLinearWebhook,

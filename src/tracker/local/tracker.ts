@@ -3,7 +3,7 @@ import { BatonError } from '../../domain/errors.js';
 import { includesState, stateKey } from '../../domain/issue.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, WatchCallbacks } from '../../domain/ports.js';
 import { someOf } from '../normalise-issue.js';
-import type { TrackerEntry } from '../registry.js';
+import type { TrackerAdapter } from '../registry.js';
 import { type Board, type BoardEntry, BoardReader } from './board.js';
 import { MissingFiles } from './missing-files.js';
 import { dependencyCycles, missingDependencies, onlyEntry, stateOf, toIssue } from './read.js';
@@ -12,7 +12,7 @@ import { canonicalId } from './task-files.js';
 import { type FolderWatch, realPathOf, watchFolder } from './watch-folder.js';
 import { updateTask } from './write.js';
 
-export const localTracker: TrackerEntry = {
+export const localTracker: TrackerAdapter = {
   kind: KIND,
   defaults: DEFAULTS,
   create(options) {

@@ -5,7 +5,7 @@ import { type Fields, fieldsOf, foundIn, listOf, textOf } from '../../domain/jso
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
 import type { HttpReading, TrackerHttp } from '../http/tracker-http.js';
 import { normaliseIssue, normaliseList, type RawIssue } from '../normalise-issue.js';
-import type { TrackerEntry, TrackerOptions } from '../registry.js';
+import type { TrackerAdapter, TrackerOptions } from '../registry.js';
 import { trustedComments } from '../trust.js';
 import { invalidAnswer, issueNumberOf, redmineHttp } from './api.js';
 import { type Account, FactsCache, statusNamed } from './facts.js';
@@ -15,7 +15,7 @@ import { redmineTool } from './tool.js';
 import { People, type Person, personIn } from './trust.js';
 import { changeIssue } from './write.js';
 
-export const redmineTracker: TrackerEntry = {
+export const redmineTracker: TrackerAdapter = {
   kind: KIND,
   defaults: DEFAULTS,
   create: (options) => new RedmineTracker(readRedmineSettings(options), options),

@@ -3,7 +3,7 @@ import type { TrackerConfig } from '../../../src/domain/config.js';
 import type { JsonObject } from '../../../src/domain/json.js';
 import type { Tracker } from '../../../src/domain/ports.js';
 import { createRedactor } from '../../../src/logging/redact.js';
-import type { TrackerEntry } from '../../../src/tracker/registry.js';
+import type { TrackerAdapter } from '../../../src/tracker/registry.js';
 import type { FakeServer } from './fake-server.js';
 
 /** An issue of any tracker. Each fake sends it in the shape of its kind. */
@@ -31,7 +31,7 @@ export interface FakeIssue {
 /** A server with the API of one kind of tracker, and a board that tests change. */
 export interface FakeTracker {
   readonly kind: string;
-  readonly entry: TrackerEntry;
+  readonly entry: TrackerAdapter;
   readonly server: FakeServer;
   /** By id, in the order in which they were made. */
   readonly board: Map<string, FakeIssue>;
