@@ -85,6 +85,8 @@ function strictLiquid(): Liquid {
     dynamicPartials: false,
     relativeReference: false,
     cache: false,
+    // The same names of months on every machine. Asking for the locale of this one takes longer than all the rest here.
+    locale: 'en-US',
     fs: NO_FILES,
     parseLimit: MAX_TEMPLATE_LENGTH,
     memoryLimit: MAX_ALLOCATIONS,
