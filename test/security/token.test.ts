@@ -524,8 +524,9 @@ describe('a flood of connections without the token', () => {
     const server = await start();
     const push = vi.spyOn(IncomingMessage.prototype, 'push');
     onTestFinished(() => push.mockRestore());
-    const head = `POST /api/v1/refresh HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n`;
-    const exchange = async (headers: string) => {
+    const request = `POST /api/v1/refresh HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\n`;
+    const exchange = async (headers: string, before = '') => {
+      const head = `${request}${before}Transfer-Encoding: chunked\r\nConnection: close\r\n`;
       push.mockClear();
       const socket = connect(server.port, '127.0.0.1');
       socket.end(`${head}${headers}\r\n${'1\r\n \r\n'.repeat(800)}0\r\n\r\n`);
@@ -536,11 +537,13 @@ describe('a flood of connections without the token', () => {
 
     const refused = await exchange('');
     const wrong = await exchange('Authorization: Bearer wrong\r\n');
+    const hidden = await exchange('', 'a:\r\n'.repeat(200));
     const admitted = await exchange(`Authorization: Bearer ${TOKEN}\r\nContent-Type: application/json\r\n`);
     const { text: expected } = await askAsStranger(server, '/api/v1/refresh', { method: 'POST' });
 
     expect(refused).toEqual({ status: '401', body: expected, pieces: 0 });
     expect(wrong).toEqual(refused);
+    expect(hidden).toEqual(refused);
     expect(admitted.status).toBe('202');
     expect(admitted.pieces).toBeGreaterThan(0);
   });
