@@ -548,6 +548,22 @@ describe('a flood of connections without the token', () => {
     expect(admitted.pieces).toBeGreaterThan(0);
   });
 
+  test('SEC-35 hundreds of headers are refused without the token', async () => {
+    const server = await start();
+    const request = `GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nConnection: close\r\n`;
+    const statusWith = async (headers: string) => {
+      const socket = connect(server.port, '127.0.0.1');
+      socket.end(`${request}${headers}\r\n`);
+      return (await text(socket)).slice(9, 12);
+    };
+
+    const many = 'a:\r\n'.repeat(99);
+
+    expect(await statusWith('a:\r\n'.repeat(98))).toBe('200');
+    expect(await statusWith(many)).toBe('401');
+    expect(await statusWith(`Authorization: Bearer ${TOKEN}\r\n${many}`)).toBe('200');
+  });
+
   test('SEC-35 strangers have a small number of connections, and the one that was silent for the longest time is dropped for the newest', async () => {
     // No other limit ends a connection.
     const server = await start({ limits: { strangers: 2, headersMs: 600_000, requestMs: 600_000 } });
