@@ -523,6 +523,7 @@ describe('remove', () => {
   test('a failed removal throws and keeps folder and record', async () => {
     const { root, records, workspaces } = await setUp();
     const workspace = await workspaces.prepare(A);
+    await rm(join(root, '.baton/trash'), { recursive: true });
     await writeFile(join(root, '.baton/trash'), 'in the way');
 
     await expect(workspaces.remove(workspace)).rejects.toThrow(failsWith('workspace_failed'));
