@@ -76,6 +76,7 @@ export async function bareLoop({ issues, isNamespaced }) {
     while (next <= issues) {
       const cwd = join(dir, `APP-${next++}`);
       mkdirSync(cwd);
+      const env = { PATH: process.env.PATH, HOME: dir, PWD: cwd };
       const child = isNamespaced
         ? spawn(
             'setpriv',
@@ -84,9 +85,9 @@ export async function bareLoop({ issues, isNamespaced }) {
               'bash',
               agentCommand(server.port),
             ),
-            { cwd, env: { PATH: process.env.PATH, HOME: dir }, detached: true, stdio: ['pipe', 'pipe', 'inherit'] },
+            { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'inherit'] },
           )
-        : spawn('perl', [agent, server.port], { cwd, stdio: ['pipe', 'pipe', 'inherit'] });
+        : spawn('perl', [agent, server.port], { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'inherit'] });
       await session(child);
       rmSync(cwd, { recursive: true });
     }
