@@ -8,8 +8,10 @@ import { gitRefused } from './git.js';
  * read. Its shape is checked before anything of it is used, so no path in it leads outside.
  */
 export interface AgentRepository {
-  /** The path of `.git`. */
+  /** The folder of HEAD and the index: `.git`, or that of a linked worktree. */
   readonly dir: string;
+  /** The folder of objects and references; another one than `dir` in a linked worktree. */
+  readonly common: string;
   readonly objects: string;
   /** The branch of HEAD, such as `refs/heads/main`; null when HEAD is detached. */
   readonly branch: string | null;
@@ -35,14 +37,47 @@ export async function readAgentRepository(folder: string): Promise<AgentReposito
   if (stats.isFile()) throw refused(dir, 'is a file that leads to another repository');
   if (!stats.isDirectory()) throw refused(dir, 'is not a folder');
   if (process.geteuid !== undefined && stats.uid !== process.geteuid()) throw refused(dir, 'belongs to another user');
-  await checkShape(dir);
-  const { refs, loose } = await readRefs(dir);
-  const { branch, head } = await readHead(dir, refs);
-  const merging = ((await readText(join(dir, 'MERGE_HEAD'))) ?? '').split('\n').filter((line) => OBJECT_ID.test(line));
-  return { dir, objects: join(dir, 'objects'), branch, head, merging, refs, loose };
+  await refuseParts(dir, FOREIGN);
+  return readLinkedRepository(folder, folder);
 }
 
-function refused(path: string, why: string): Error {
+/**
+ * Reads a repository whose work is to be saved: also a submodule, a linked worktree, and one that borrows objects. Throws `git_refused`
+ * when it leads to another repository that does not know it as its worktree.
+ */
+export async function readLinkedRepository(folder: string, workspace: string): Promise<AgentRepository> {
+  const git = join(folder, '.git');
+  const stats = await lstat(git);
+  if (stats.isDirectory()) {
+    await refuseParts(git, ['commondir']);
+    await refuseLinks(git);
+    return readParts(git, git);
+  }
+  if (!stats.isFile()) throw refused(git, 'is neither a folder nor a file');
+  const target = /^gitdir: (.+)\n?$/.exec((await readText(git)) ?? '')?.[1];
+  if (target === undefined) throw refused(git, 'is a file that leads to no repository');
+  const dir = await realpath(resolve(folder, target));
+  const common = await realpath(resolve(dir, (await readText(join(dir, 'commondir')))?.trim() ?? '.'));
+  const inside = (await realpath(workspace)) + sep;
+  if (dir.startsWith(inside)) {
+    if (!common.startsWith(inside)) throw refused(dir, `leads to ${common}, outside of the workspace`);
+    await refuseLinks(common);
+  } else {
+    const back = (await readText(join(dir, 'gitdir')))?.trim();
+    if (back === undefined || (await realpath(dirname(back)).catch(() => null)) !== (await realpath(folder)))
+      throw refused(git, `leads to ${dir}, which does not know it as its worktree`);
+  }
+  return readParts(dir, common);
+}
+
+async function readParts(dir: string, common: string): Promise<AgentRepository> {
+  const { refs, loose } = await readRefs(common);
+  const { branch, head } = await readHead(dir, refs);
+  const merging = ((await readText(join(dir, 'MERGE_HEAD'))) ?? '').split('\n').filter((line) => OBJECT_ID.test(line));
+  return { dir, common, objects: join(common, 'objects'), branch, head, merging, refs, loose };
+}
+
+function refused(path: string | Buffer, why: string): Error {
   return gitRefused(
     `${path} ${why}. Baton runs no git on it, because an agent could have made it so. Look at the workspace: keep what you need, then remove the folder, and the next run makes it again`,
   );
@@ -52,16 +87,14 @@ function refused(path: string, why: string): Error {
 const FOREIGN = ['commondir', 'gitdir', 'reftable', 'objects/info/alternates', 'objects/info/http-alternates'];
 const PLAIN_FILES = ['HEAD', 'packed-refs', 'index', 'MERGE_HEAD', 'info/exclude', 'shallow'];
 
-async function checkShape(dir: string): Promise<void> {
-  for (const name of FOREIGN) {
+async function refuseParts(dir: string, names: readonly string[]): Promise<void> {
+  for (const name of names)
     if ((await lstat(join(dir, name)).catch(nullIfMissing)) !== null)
       throw refused(dir, `has ${name}, which leads to another repository`);
-  }
-  await refuseLinks(dir);
 }
 
 /** Throws `git_refused` when a part of the repository is a link, which could lead to the files of another one. */
-export async function refuseLinks(dir: string): Promise<void> {
+async function refuseLinks(dir: string): Promise<void> {
   for (const name of ['info', ...PLAIN_FILES]) {
     const stats = await lstat(join(dir, name)).catch(nullIfMissing);
     if (stats !== null && !(name === 'info' ? stats.isDirectory() : stats.isFile()))
@@ -89,17 +122,22 @@ async function readRefs(dir: string): Promise<Pick<AgentRepository, 'refs' | 'lo
     const [id = '', name = ''] = line.split(' ');
     if (OBJECT_ID.test(id) && isRefName(name)) refs.set(name, id);
   }
-  const texts = new Map<string, string>();
-  const walk = async (name: string): Promise<void> => {
-    for (const entry of await readdir(join(dir, name), { withFileTypes: true })) {
-      const path = `${name}/${entry.name}`;
-      if (entry.isDirectory()) await walk(path);
-      else if (entry.isFile() && isRefName(path)) texts.set(path, ((await readText(join(dir, path))) ?? '').trim());
+  const loose = new Set<string>();
+  // Names are read as bytes: a branch whose name is not valid text contains work, too.
+  const walk = async (folder: Buffer, prefix: string): Promise<void> => {
+    for (const entry of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
+      const path = Buffer.concat([folder, Buffer.from(sep), entry.name]);
+      const name = prefix + entry.name;
+      if (entry.isDirectory()) await walk(path, `${name}/`);
+      if (!entry.isFile() || !isRefName(name)) continue;
+      const id = ((await readText(path)) ?? '').trim();
+      if (!OBJECT_ID.test(id)) continue;
+      refs.set(name, id);
+      loose.add(name);
     }
   };
-  await walk('refs');
-  for (const [name, text] of texts) if (OBJECT_ID.test(text)) refs.set(name, text);
-  return { refs, loose: new Set([...texts].filter(([, text]) => OBJECT_ID.test(text)).map(([name]) => name)) };
+  await walk(Buffer.from(join(dir, 'refs')), 'refs/');
+  return { refs, loose };
 }
 
 async function readHead(
@@ -123,11 +161,11 @@ export function isRefName(name: string): boolean {
 }
 
 /** Null when there is no such file. Follows no link and waits for no pipe. */
-export async function readText(path: string): Promise<string | null> {
+export async function readText(path: string | Buffer): Promise<string | null> {
   return (await readPlainFile(path))?.toString() ?? null;
 }
 
-export async function readPlainFile(path: string): Promise<Buffer | null> {
+export async function readPlainFile(path: string | Buffer): Promise<Buffer | null> {
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
   const handle = await open(path, flags).catch(nullIfMissing);
   if (handle === null) return null;
@@ -140,25 +178,15 @@ export async function readPlainFile(path: string): Promise<Buffer | null> {
   }
 }
 
-/**
- * The commit of a nested repository: one with a folder `.git`, or a submodule whose `.git` file leads into `.git/modules` of the
- * workspace. Null for any other, and before its first commit. `workspace` is a real path.
- */
+/** The commit of a nested repository or a submodule. Null before the first commit. `workspace` is a real path. */
 export async function nestedHead(workspace: string, path: Buffer): Promise<string | null> {
   const folder = Buffer.concat([Buffer.from(workspace + sep), path]).toString();
-  const git = join(folder, '.git');
-  const stats = await lstat(git).catch(nullIfMissing);
-  if (stats === null) return null;
-  let dir = git;
-  if (stats.isFile()) {
-    const target = /^gitdir: (.+)\n?$/.exec((await readText(git)) ?? '')?.[1];
-    dir = resolve(folder, target ?? '');
-    if (target === undefined || !dir.startsWith(join(workspace, '.git/modules') + sep)) return null;
-  } else if (!stats.isDirectory()) return null;
   // A link on the way would lead to a repository elsewhere.
-  if ((await realpath(dir).catch(nullIfMissing)) !== dir) return null;
-  await checkShape(dir);
-  return (await readHead(dir, (await readRefs(dir)).refs)).head;
+  if ((await realpath(folder).catch(nullIfMissing)) !== folder) return null;
+  if ((await lstat(join(folder, '.git')).catch(nullIfMissing)) === null) return null;
+  const { dir, head } = await readLinkedRepository(folder, workspace);
+  await refuseParts(dir, FOREIGN);
+  return head;
 }
 
 /** Replaces a file of the repository. A link in its place is replaced too, not followed. */
@@ -188,11 +216,15 @@ export async function writeRemoteRefs(
 ): Promise<void> {
   const packed = new Map([...refs].filter(([name]) => !loose.has(name) && !name.startsWith(REMOTE)));
   for (const [name, id] of remote) if (name.startsWith(REMOTE) || !refs.has(name)) packed.set(name, id);
-  const lines = [...packed].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, id]) => `${id} ${name}\n`);
   await rm(join(dir, REMOTE), { recursive: true, force: true });
-  await replaceFile(join(dir, 'packed-refs'), `# pack-refs with: sorted \n${lines.join('')}`);
+  await writePackedRefs(dir, packed);
   if (remote.has(`${REMOTE}${defaultBranch}`))
     await replaceFile(join(dir, REMOTE, 'HEAD'), `ref: ${REMOTE}${defaultBranch}\n`);
+}
+
+export async function writePackedRefs(dir: string, refs: ReadonlyMap<string, string>): Promise<void> {
+  const lines = [...refs].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, id]) => `${id} ${name}\n`);
+  await replaceFile(join(dir, 'packed-refs'), `# pack-refs with: sorted \n${lines.join('')}`);
 }
 
 const REMOTE = 'refs/remotes/origin/';

@@ -1,13 +1,16 @@
 import { spawn } from 'node:child_process';
+import { createReadStream } from 'node:fs';
 import { BatonError } from '../../src/domain/errors.js';
 
-/** A git command with an environment of our own. Runs inside the containment of the hook that started this program. */
+/** A git command with an environment of our own. */
 export interface GitCall {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly env?: { readonly [name: string]: string };
   /** One character per byte. */
   readonly input?: string;
+  /** Instead of `input`: a file, from that offset on. */
+  readonly inputFile?: { readonly path: string; readonly offset: number };
 }
 
 export interface GitResult {
@@ -45,12 +48,23 @@ export function localEnvironment(base: Environment): { [name: string]: string } 
 
 /** Git that talks to the remote, with the user's own settings, because credentials are there. It never sees the workspace. */
 export function remoteEnvironment(base: Environment, url: string): { [name: string]: string } {
-  return { ...without(base, (name) => POINTERS.test(name)), ...COMMON, GIT_ALLOW_PROTOCOL: protocolsFor(url) };
+  return { ...userEnvironment(base), GIT_ALLOW_PROTOCOL: protocolsFor(url) };
 }
+
+/** Git with the user's own settings. */
+export function userEnvironment(base: Environment): { [name: string]: string } {
+  return { ...without(base, (name) => POINTERS.test(name)), ...COMMON };
+}
+
+/** The author of commits that Baton makes for itself. */
+export const BATON_IDENTITY = {
+  ...{ GIT_AUTHOR_NAME: 'Baton', GIT_AUTHOR_EMAIL: 'baton@localhost' },
+  ...{ GIT_COMMITTER_NAME: 'Baton', GIT_COMMITTER_EMAIL: 'baton@localhost' },
+};
 
 const COMMON = {
   ...{ GIT_TERMINAL_PROMPT: '0', GIT_OPTIONAL_LOCKS: '0', GIT_NO_REPLACE_OBJECTS: '1' },
-  ...{ GIT_PAGER: 'cat', GIT_EDITOR: 'true', LC_ALL: 'C' },
+  ...{ GIT_PAGER: 'cat', GIT_EDITOR: 'true', LC_ALL: 'C', GIT_DEFAULT_REF_FORMAT: 'files' },
 };
 
 /** Variables that lead git to another repository or to a program that has nothing to do with the network. */
@@ -82,7 +96,7 @@ export function isLocalPath(url: string): boolean {
 }
 
 /** Runs git without a shell. Throws only when git cannot be started. */
-export function runGit({ args, cwd, env, input }: GitCall): Promise<GitResult> {
+export function runGit({ args, cwd, env, input, inputFile }: GitCall): Promise<GitResult> {
   return new Promise((resolve, reject) => {
     const child = spawn('git', [...SAFE, ...args], { cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
     const stdout: Buffer[] = [];
@@ -94,7 +108,8 @@ export function runGit({ args, cwd, env, input }: GitCall): Promise<GitResult> {
     child.once('close', (code) =>
       resolve({ ok: code === 0, stdout: Buffer.concat(stdout).toString('latin1'), stderr: text(stderr) }),
     );
-    child.stdin.end(Buffer.from(input ?? '', 'latin1'));
+    if (inputFile === undefined) child.stdin.end(Buffer.from(input ?? '', 'latin1'));
+    else createReadStream(inputFile.path, { start: inputFile.offset }).once('error', reject).pipe(child.stdin);
   });
 }
 
@@ -123,12 +138,19 @@ export function pipeGit(from: GitCall, to: GitCall): Promise<GitResult> {
   });
 }
 
+/** Makes a repository of our own in an existing folder. */
+export async function initRepository(path: string, options: readonly string[], env: Environment): Promise<void> {
+  const args = ['init', '--quiet', '--template=', ...options, path];
+  const { ok, stderr } = await runGit({ args, cwd: path, env: localEnvironment(env) });
+  if (!ok) throw gitRefused(`the repository ${path} could not be made: ${stderr.trim()}`);
+}
+
 function text(chunks: readonly Buffer[]): string {
   return Buffer.concat(chunks).toString();
 }
 
 function notStarted(error: Error): BatonError {
-  return gitRefused(`git could not be started: ${error.message}. Install it, or put it on the PATH of the daemon`);
+  return gitRefused(`git could not be started: ${error.message}. Install it, or put it on the PATH`);
 }
 
 export function gitRefused(message: string): BatonError {

@@ -4,7 +4,15 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { nullIfMissing, readText, replaceFile } from './agent-repository.js';
-import { type GitResult, gitRefused, isLocalPath, localEnvironment, remoteEnvironment, runGit } from './git.js';
+import {
+  type GitResult,
+  gitRefused,
+  initRepository,
+  isLocalPath,
+  localEnvironment,
+  remoteEnvironment,
+  runGit,
+} from './git.js';
 
 /**
  * A bare repository of our own for one remote, outside of every workspace. It contains what the remote has and nothing that an agent
@@ -67,10 +75,7 @@ export async function askRemote(host: HostRepository, branches: readonly string[
 async function makeRepository({ path, env }: HostRepository, format: string): Promise<void> {
   await removeForeign(path);
   if ((await lstat(join(path, 'info/attributes')).catch(nullIfMissing)) !== null) return;
-  const local = localEnvironment(env);
-  const args = ['init', '--quiet', '--bare', '--template=', `--object-format=${format}`, path];
-  const made = await runGit({ args, cwd: path, env: local });
-  if (!made.ok) throw gitRefused(`the repository ${path} could not be made: ${made.stderr.trim()}`);
+  await initRepository(path, ['--bare', `--object-format=${format}`], env);
   await mkdir(join(path, 'objects/pack'), { recursive: true });
   await replaceFile(join(path, 'info/attributes'), ATTRIBUTES);
 }

@@ -5,12 +5,20 @@ import { type Delivery, HELD, readDelivery, writeHeldPush } from './delivery-fil
 import { gitRefused } from './git.js';
 import { openHostRepository } from './host-repository.js';
 import { pushWork } from './push-work.js';
+import { saveRepositories } from './save-repository.js';
 import { rememberedRemote, updateWorkspace } from './update-workspace.js';
 import { gitFolder, workspaceFolder } from './workspace-git.js';
 
-/** The program behind the scripts in `hooks/scripts`. It runs in the containment of a hook, with its environment. */
+/**
+ * The program behind the scripts in `hooks/scripts`, which runs in the containment of a hook, with its environment. `save` runs contained
+ * like an agent.
+ */
 async function main(command: string | undefined): Promise<number> {
   const { env } = process;
+  if (command === 'save') {
+    await saveRepositories(required('BATON_SAVE_FOLDER', 'Baton sets it'), env);
+    return 0;
+  }
   const workspace = required('BATON_WORKSPACE', 'Baton sets it for hooks');
   const identifier = required('BATON_ISSUE_IDENTIFIER', 'Baton sets it for hooks');
   const delivery = await readDelivery(env.BATON_DELIVERY_FILE ?? '', readFile);
@@ -24,7 +32,7 @@ async function main(command: string | undefined): Promise<number> {
     case 'push':
       return push(workspace, common, delivery);
     default:
-      throw gitRefused(`${basename(process.argv[1] ?? '')} knows update and push, not ${command}`);
+      throw gitRefused(`${basename(process.argv[1] ?? '')} knows save, update and push, not ${command}`);
   }
 }
 

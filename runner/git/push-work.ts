@@ -116,17 +116,12 @@ async function commitWork(
   const lines = [...staged.notes];
   const cleaned = await leaveOut(git, staged.tree, parents, request.rules);
   lines.push(...notesOf(cleaned.paths));
-  const before = head === null ? await emptyTree(git) : await git.run(['rev-parse', '--verify', `${head}^{tree}`]);
-  if (cleaned.tree === before && merging.length === 0) return { commit: head, lines };
+  if (cleaned.tree === (await git.treeOf(head)) && merging.length === 0) return { commit: head, lines };
   const commit = await makeCommit(git, cleaned.tree, parents, request);
   await git.exportCommits([commit], parents, agent);
   await moveHead(agent, commit);
   await git.exportIndex(agent.dir);
   return { commit, lines };
-}
-
-function emptyTree(git: WorkspaceGit): Promise<string> {
-  return git.run(['hash-object', '-t', 'tree', '--stdin'], { input: '' });
 }
 
 /** Puts back what is never pushed to what the parents have, in the index. */

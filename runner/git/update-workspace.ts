@@ -9,7 +9,7 @@ import {
   writeRemoteRefs,
 } from './agent-repository.js';
 import { issueBranch } from './branch-name.js';
-import { gitRefused, localEnvironment, runGit } from './git.js';
+import { gitRefused, initRepository } from './git.js';
 import { askRemote, fetchRemote, type HostRepository, remoteRefs, shown, withLock } from './host-repository.js';
 import { WorkspaceGit } from './workspace-git.js';
 
@@ -88,9 +88,7 @@ async function populate(git: WorkspaceGit, { branch, start, refs, defaultBranch 
   await rm(made, { recursive: true, force: true });
   await mkdir(made);
   const format = start.length === 64 ? 'sha256' : 'sha1';
-  const args = ['init', '--quiet', '--template=', `--object-format=${format}`, made];
-  const result = await runGit({ args, cwd: folder, env: localEnvironment(host.env) });
-  if (!result.ok) throw gitRefused(`a repository for ${workspace} could not be made: ${result.stderr.trim()}`);
+  await initRepository(made, [`--object-format=${format}`], host.env);
 
   const dir = join(made, '.git');
   await copyPacks(join(host.path, 'objects/pack'), join(dir, 'objects/pack'));
@@ -163,7 +161,7 @@ async function hasChanges(git: WorkspaceGit, agent: AgentRepository): Promise<bo
   if (agent.head === null || agent.merging.length > 0) return true;
   await git.importCommits([agent.head], [...(await remoteRefs(git.host)).values()], agent);
   const { tree } = await git.stage(agent, agent.head);
-  return tree !== (await git.run(['rev-parse', '--verify', `${agent.head}^{tree}`]));
+  return tree !== (await git.treeOf(agent.head));
 }
 
 const REMOTE_FILE = 'remote';

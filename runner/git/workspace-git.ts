@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs';
 import { lstat, mkdir, readFile, realpath, rm } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { toBatonError } from '../../src/domain/errors.js';
@@ -23,6 +24,8 @@ export class WorkspaceGit {
     /** The workspace: a real path. */
     readonly workspace: string,
     readonly folder: string,
+    /** A folder of objects that every command reads from as well. */
+    private readonly lender?: string,
   ) {}
 
   static async open(host: HostRepository, workspace: string): Promise<WorkspaceGit> {
@@ -33,12 +36,17 @@ export class WorkspaceGit {
     return new WorkspaceGit(host, real, folder);
   }
 
+  /** A repository for one use, with the objects of the agent beneath its own. */
+  static async borrow(host: HostRepository, repository: string, { objects }: AgentRepository): Promise<WorkspaceGit> {
+    return new WorkspaceGit(host, await realpath(repository), host.path, objects);
+  }
+
   get index(): string {
     return join(this.folder, 'index');
   }
 
   /** `borrowed`: a folder of objects to read from as well, such as that of the agent. */
-  environment(borrowed?: string): { [name: string]: string } {
+  environment(borrowed = this.lender): { [name: string]: string } {
     const beneath = [join(this.host.path, 'objects'), ...(borrowed === undefined ? [] : [borrowed])];
     return {
       ...localEnvironment(this.host.env),
@@ -66,15 +74,22 @@ export class WorkspaceGit {
     return ['-c', 'core.bare=false', '-c', `core.excludesFile=${join(this.folder, 'exclude')}`];
   }
 
+  /** The tree of a commit; the empty one for null. */
+  treeOf(commit: string | null): Promise<string> {
+    if (commit === null) return this.run(['hash-object', '-t', 'tree', '--stdin']);
+    return this.run(['rev-parse', '--verify', `${commit}^{tree}`]);
+  }
+
   /** Whether our side has an object. */
   async has(id: string): Promise<boolean> {
     return (await this.attempt(['cat-file', '-e', id])).ok;
   }
 
   /** Those of the objects that our side has. */
-  async presentOf(ids: readonly string[]): Promise<Set<string>> {
+  async presentOf(ids: readonly string[], env: CallOptions['env'] = {}): Promise<Set<string>> {
     if (ids.length === 0) return new Set();
-    const answer = await this.run(['cat-file', '--batch-check=%(objectname)'], { input: `${ids.join('\n')}\n` });
+    const input = `${ids.join('\n')}\n`;
+    const answer = await this.run(['cat-file', '--batch-check=%(objectname)'], { input, env });
     const lines = answer.split('\n');
     return new Set(ids.filter((id, index) => lines[index] === id));
   }
@@ -156,7 +171,7 @@ export class WorkspaceGit {
     }
   }
 
-  private async entries(index: string): Promise<IndexEntry[]> {
+  async entries(index: string): Promise<IndexEntry[]> {
     const text = await this.run(['ls-files', '-z', '--stage', '-v'], { env: { GIT_INDEX_FILE: index } });
     return split(text).map((line) => {
       const [tag = '', mode = '', id = '', stage = ''] = line.slice(0, line.indexOf('\t')).split(' ');
@@ -168,31 +183,27 @@ export class WorkspaceGit {
   private async followAgentIndex(ours: readonly IndexEntry[], theirs: readonly IndexEntry[]): Promise<void> {
     const mine = new Set(ours.map(({ path }) => path));
     const kept = new Set(theirs.map(({ path }) => path));
-    const update = async (args: readonly string[], paths: readonly string[]) => {
-      if (paths.length > 0) await this.run(['update-index', ...args, '-z', '--stdin'], { input: joined(paths) });
-    };
-    await update(
+    await this.updateIndex(
       ['--force-remove'],
-      ours.filter(({ path }) => !kept.has(path)).map(({ path }) => path),
+      ours.filter(({ path }) => !kept.has(path)),
     );
-    const forced: string[] = [];
-    for (const { path, mode } of theirs)
-      if (!mine.has(path) && mode !== GITLINK && (await this.isOwnFile(path))) forced.push(path);
-    await update(['--add', '--replace'], forced);
+    const forced: IndexEntry[] = [];
+    for (const entry of theirs)
+      if (!mine.has(entry.path) && entry.mode !== GITLINK && (await this.isOwnFile(entry.path))) forced.push(entry);
+    await this.updateIndex(['--add', '--replace'], forced);
     const known = theirs.filter(({ path }) => mine.has(path));
-    await update(
-      ['--skip-worktree'],
-      known.filter(({ tag }) => /^s$/i.test(tag)).map(({ path }) => path),
-    );
-    await update(
-      ['--assume-unchanged'],
-      known.filter(({ tag }) => /^[a-z]$/.test(tag)).map(({ path }) => path),
-    );
+    await this.updateIndex(['--skip-worktree'], known.filter(isSkipped));
+    await this.updateIndex(['--assume-unchanged'], known.filter(isAssumed));
+  }
+
+  async updateIndex(args: readonly string[], entries: readonly IndexEntry[]): Promise<void> {
+    const input = joined(entries.map(({ path }) => path));
+    if (input !== '') await this.run(['update-index', ...args, '-z', '--stdin'], { input });
   }
 
   /** A file or a link in the workspace itself, not behind a link. */
   private async isOwnFile(path: string): Promise<boolean> {
-    const full = Buffer.from(`${Buffer.from(this.workspace).toString('latin1')}/${path}`, 'latin1');
+    const full = this.pathOf(path);
     const stats = await lstat(full).catch(nullIfMissing);
     if (stats === null || stats.isDirectory()) return false;
     const parent = Buffer.from(full.subarray(0, full.lastIndexOf(sep)));
@@ -208,15 +219,14 @@ export class WorkspaceGit {
     const nested = others.filter((path) => path.endsWith('/')).map((path) => path.slice(0, -1));
     const known = entries.filter(({ mode }) => mode === GITLINK).map(({ path }) => path);
     const links = [...new Set([...nested, ...known])];
-    const specs = ['.', ...links.map((path) => `:(top,exclude,literal)${path}`)];
-    await this.run(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input: joined(specs) });
+    await this.addAllBut(links);
     const lines: string[] = [];
     for (const path of links) {
       const { head, why } = await nestedHead(this.workspace, Buffer.from(path, 'latin1')).then(
         (commit) => ({ head: commit, why: 'is a repository without a commit' }),
         (error: unknown) => ({ head: null, why: `is left alone: ${toBatonError(error).message}` }),
       );
-      const isGone = (await lstat(this.pathOf(path)).catch(nullIfMissing)) === null;
+      const isGone = (await this.statsOf(path)) === null;
       const entry = entries.find((one) => one.path === path);
       if (head !== null) lines.push(`${GITLINK} ${head} 0\t${path}`);
       else if (isGone && entry !== undefined) lines.push(`0 ${'0'.repeat(entry.id.length)}\t${path}`);
@@ -224,6 +234,16 @@ export class WorkspaceGit {
         notes.push(`${printable(path)} ${why}. It is left out, and the rest is committed`);
     }
     if (lines.length > 0) await this.run(['update-index', '--replace', '-z', '--index-info'], { input: joined(lines) });
+  }
+
+  async addAllBut(paths: readonly string[]): Promise<void> {
+    const specs = ['.', ...paths.map((path) => `:(top,exclude,literal)${path}`)];
+    await this.run(['add', '--all', '--pathspec-from-file=-', '--pathspec-file-nul'], { input: joined(specs) });
+  }
+
+  /** Null when there is nothing. */
+  statsOf(path: string): Promise<Stats | null> {
+    return lstat(this.pathOf(path)).catch(nullIfMissing);
   }
 
   private pathOf(path: string): Buffer {
@@ -253,7 +273,7 @@ interface CallOptions {
   readonly borrowed?: string;
 }
 
-interface IndexEntry {
+export interface IndexEntry {
   readonly tag: string;
   readonly mode: string;
   readonly id: string;
@@ -263,6 +283,15 @@ interface IndexEntry {
 }
 
 export const GITLINK = '160000';
+
+/** Not in the working tree, or not looked at there. */
+export function isSkipped({ tag }: IndexEntry): boolean {
+  return /^s$/i.test(tag);
+}
+
+export function isAssumed({ tag }: IndexEntry): boolean {
+  return /^[a-z]$/.test(tag);
+}
 
 export function split(text: string): string[] {
   return text.split('\0').filter((one) => one !== '');

@@ -1,6 +1,7 @@
-import { readFileSync } from 'node:fs';
-import { chmod, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { existsSync } from 'node:fs';
+import { chmod, lstat, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../src/domain/clock.js';
 import { BatonError } from '../../src/domain/errors.js';
 import type { Issue } from '../../src/domain/issue.js';
@@ -11,7 +12,7 @@ import { pinServiceFolders } from '../contain/hidden-directories.js';
 import type { Containment } from '../contain/process.js';
 import { spawnContained } from '../contain/spawn-contained.js';
 import { environmentFor } from '../environment.js';
-import { readText, refuseLinks } from '../git/agent-repository.js';
+import type { SaveCall, SaveLimits, SaveResult } from '../git/save-repository.js';
 import type { RunObserver } from '../run-observer.js';
 import { keepSaved, pruneSaved, type RepositoryFiles, removePartials, savedName } from './saved-work.js';
 import type { Workspace } from './workspace-folder.js';
@@ -20,7 +21,7 @@ import type { Workspaces } from './workspaces.js';
 
 const MAX_OUTPUT_BYTES = 16 * 1024;
 const DRAIN_MS = 1_000;
-const TIME_LIMIT_MS = 120_000;
+const TIME_LIMIT_MS = 300_000;
 
 interface SaveServices {
   readonly saveDir: string;
@@ -114,13 +115,6 @@ export interface SaveRequest {
   readonly limits?: SaveLimits;
 }
 
-interface SaveLimits {
-  /** Larger new files are left out, with a notice: most of them are build products. */
-  readonly maxNewFileBytes: number;
-  /** With more changed bytes nothing is saved, and the workspace stays. */
-  readonly maxTotalBytes: number;
-}
-
 interface SavedWork {
   /** The folder with the saved work; null when there was nothing to save. */
   readonly folder: string | null;
@@ -129,7 +123,13 @@ interface SavedWork {
 }
 
 const LIMITS: SaveLimits = { maxNewFileBytes: 20_000_000, maxTotalBytes: 500_000_000 };
-const SCRIPT = readFileSync(new URL('workspace-save.sh', import.meta.url), 'utf8');
+/** No file may grow larger, not even a temporary one of git. */
+const SCRIPT = 'ulimit -f "$BATON_SAVE_MAX_KB"; exec "$BATON_NODE" "$BATON_SAVE_PROGRAM" save';
+/** The second place is for daemons that run from their sources. */
+const PLACES = ['../git/program.js', '../../dist/runner/git/program.js'].map((path) =>
+  fileURLToPath(new URL(path, import.meta.url)),
+);
+const PROGRAM = PLACES.find(existsSync) ?? '';
 
 /**
  * Saves unpushed commits (as a bundle) and uncommitted changes (as a patch against HEAD) of every git repository in a workspace
@@ -145,11 +145,15 @@ export async function saveWork(request: SaveRequest): Promise<SavedWork> {
     const scratch = await mkdtemp(join(scratchDir, 'save-'));
     try {
       const found: RepositoryFiles[] = [];
-      for (const [index, repository] of repositories.entries()) {
-        const folder = join(scratch, String(index));
-        await mkdir(folder);
-        notices.push(...(await saveRepository(repository, folder, request)));
-        found.push({ ...factsOf(relative(workspace.path, repository)), ...(await readHead(folder)), folder });
+      const call = { workspace: workspace.path, repositories, limits: request.limits ?? LIMITS };
+      const results = repositories.length === 0 ? [] : await callProgram(call, scratch, request.run);
+      for (const [index, { head, branch, tooLarge }] of results.entries()) {
+        const repository = repositories[index] ?? '';
+        const facts = factsOf(relative(workspace.path, repository));
+        found.push({ ...facts, head, branch, folder: join(scratch, String(index)) });
+        const { maxNewFileBytes } = call.limits;
+        for (const path of tooLarge)
+          notices.push(`${join(repository, path)} is over ${maxNewFileBytes} bytes and was not saved`);
       }
       const { id, identifier, title } = issue;
       const about = {
@@ -178,77 +182,22 @@ function factsOf(path: string): Pick<RepositoryFiles, 'path' | 'prefix'> {
   return { path, prefix: path === '' ? '' : `${distinctName(path)}.` };
 }
 
-async function readHead(folder: string): Promise<Pick<RepositoryFiles, 'head' | 'branch'>> {
-  const [head, branch] = (await readFile(join(folder, 'standing'), 'utf8')).split('\n');
-  return { head: head || null, branch: branch?.replace(/^refs\/heads\//, '') || null };
-}
-
-async function saveRepository(repository: string, out: string, request: SaveRequest): Promise<string[]> {
-  const limits = request.limits ?? LIMITS;
-  const stage = async (name: 'list' | 'save') => {
-    const { code, stderr } = await request.run(SCRIPT, {
-      BATON_SAVE_STAGE: name,
-      BATON_SAVE_REPOSITORY: repository,
-      BATON_SAVE_OUT: out,
-      BATON_SAVE_MAX_KB: String(Math.ceil(limits.maxTotalBytes / 1024)),
-    });
-    if (code !== 0) throw new Error(`git failed in ${repository}: ${stderr.trimEnd().slice(-1000)}`);
-  };
-  await refuseForeign(repository, request.workspace.path);
-  await stage('list');
-  const files = async (list: string) =>
-    (await readFile(join(out, list), 'utf8')).split('\0').filter((path) => path !== '');
-  const sizes = new Map<string, number>();
-  for (const path of await files('new')) sizes.set(path, await sizeOf(join(repository, path)));
-  const tooLarge = [...sizes].filter(([, size]) => size > limits.maxNewFileBytes).map(([path]) => path);
-  for (const path of tooLarge) sizes.delete(path);
-  for (const path of await files('modified')) sizes.set(path, await sizeOf(join(repository, path)));
-  const totalBytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-  if (totalBytes > limits.maxTotalBytes) {
-    throw new Error(`${totalBytes} bytes of changes in ${repository} are over the limit of ${limits.maxTotalBytes}`);
-  }
-  // A name that ends with a slash is a nested repository, which is saved on its own.
-  const leaveOut = [...tooLarge, ...[...sizes.keys()].filter((path) => path.endsWith('/'))];
-  await writeFile(join(out, 'leave-out'), leaveOut.map((path) => `:(top,exclude,literal)${path}\0`).join(''));
-  await stage('save');
-  return tooLarge.map((path) => `${join(repository, path)} is over ${limits.maxNewFileBytes} bytes and was not saved`);
-}
-
-/**
- * An agent can write everything in the repository, also where it leads. One that leads to a repository elsewhere, whose history would
- * be saved as the agent's work, is refused. A linked worktree is accepted when the other repository says so too.
- */
-async function refuseForeign(repository: string, workspace: string): Promise<void> {
-  const git = join(repository, '.git');
-  const stats = await lstat(git);
-  if (stats.isSymbolicLink()) throw new Error(`${git} is a link to another repository`);
-  if (stats.isDirectory()) {
-    if ((await lstat(join(git, 'commondir')).catch(nullIfMissing)) !== null)
-      throw new Error(`${git} has commondir, which leads to another repository`);
-    return refuseLinks(git);
-  }
-  const target = /^gitdir: (.+)\n?$/.exec((await readText(git)) ?? '')?.[1];
-  if (target === undefined) throw new Error(`${git} is a file, and leads to no repository`);
-  const dir = await realpath(resolve(repository, target));
-  const inside = (await realpath(workspace)) + sep;
-  if (dir.startsWith(inside)) {
-    const common = await realpath(resolve(dir, (await readText(join(dir, 'commondir')))?.trim() ?? '.'));
-    if (!common.startsWith(inside)) throw new Error(`${dir} leads to ${common}, outside of the workspace`);
-    await readText(join(dir, 'HEAD')); // throws when it is a link
-    return refuseLinks(common);
-  }
-  const back = (await readText(join(dir, 'gitdir')))?.trim();
-  if (back === undefined || (await realpath(dirname(back)).catch(() => null)) !== (await realpath(repository)))
-    throw new Error(`${git} leads to ${dir}, which does not know it as its worktree`);
-}
-
-async function sizeOf(path: string): Promise<number> {
-  const stats = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    // A deleted file is a change too, even when its folder has been replaced by a file.
-    if (error.code !== 'ENOENT' && error.code !== 'ENOTDIR') throw error;
-    return null;
+async function callProgram(call: SaveCall, folder: string, run: RunScript): Promise<SaveResult[]> {
+  await writeFile(join(folder, 'request.json'), JSON.stringify(call));
+  const { code, stderr } = await run(SCRIPT, {
+    BATON_SAVE_FOLDER: folder,
+    BATON_SAVE_PROGRAM: PROGRAM,
+    BATON_NODE: process.execPath,
+    BATON_SAVE_MAX_KB: String(Math.ceil(call.limits.maxTotalBytes / 1024)),
   });
-  return stats?.isFile() ? stats.size : 0;
+  if (code !== 0)
+    throw new Error(
+      stderr
+        .trimEnd()
+        .slice(-1000)
+        .replace(/^baton: /, ''),
+    );
+  return JSON.parse(await readFile(join(folder, 'result.json'), 'utf8')) as SaveResult[];
 }
 
 const MAX_DEPTH = 12;

@@ -42,7 +42,7 @@ codex: { command: "${look('agent')}; exit 1" }`,
 codex: { command: 'exit 1' }`,
       async before(dir) {
         await mkdir(join(dir, 'bin'));
-        const look = `[ -z "$BATON_SAVE_STAGE" ] || { echo looked; cat ../.baton/canary; } >> '${dir}/seen'`;
+        const look = `[ -z "$BATON_SAVE_FOLDER" ] || { echo looked; cat ../.baton/canary; } >> '${dir}/seen'`;
         const script = `#!/bin/sh\n${look}\nPATH=\${PATH#*:} exec git "$@"\n`;
         await writeFile(join(dir, 'bin/git'), script, { mode: 0o755 });
         await writeFile(join(dir, 'home/.profile'), `PATH=${dir}/bin:$PATH\n`);

@@ -40,10 +40,14 @@ describe('workspaces of every kind are restored', () => {
     await rm(workspace, { recursive: true });
     await git(base, 'clone', '--quiet', '--shared', remote, workspace);
     await work(setup);
+    await writeFile(join(workspace, 'mine'), 'staged');
+    await git(workspace, 'add', 'mine');
+    await writeFile(join(workspace, 'mine'), 'changed again');
 
-    const { before, after } = await setup.roundTrip();
+    const { before, after, clone } = await setup.roundTrip();
 
     expect(after).toEqual(before);
+    expect(await git(clone, 'show', 'recovered/AB-1-staged:mine')).toBe('staged');
   });
 
   test('that has not all objects, and not all files', async () => {

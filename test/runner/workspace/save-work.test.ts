@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, readFile, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findRepositories } from '../../../runner/workspace/save-work.js';
@@ -101,6 +101,36 @@ describe('saveWork', () => {
     expect(heads.split('\n').map((line) => line.split(' ')[1])).toEqual(
       expect.arrayContaining(['refs/heads/side', 'refs/baton/HEAD', 'refs/baton/stash/0', 'refs/baton/stash/1']),
     );
+  });
+
+  test('a branch whose name is no text is saved', async () => {
+    const { workspace, git, commit, save } = await savedWorkspace();
+    await git(workspace, 'checkout', '--quiet', '-b', 'side');
+    await commit(workspace, 'side', 'x');
+    await git(workspace, 'checkout', '--quiet', 'main');
+    const refs = Buffer.from(join(workspace, '.git/refs/heads/'));
+    await rename(join(workspace, '.git/refs/heads/side'), Buffer.concat([refs, Buffer.from([0x61, 0xff])]));
+
+    const { folder } = await save();
+
+    expect(await git(workspace, 'bundle', 'list-heads', join(folder ?? '', 'work.bundle'))).toMatch(/refs\/heads\/a./);
+  });
+
+  test('a change in the second of the last commit, to a text as long as before, is saved', async () => {
+    const { workspace, git, save } = await savedWorkspace();
+    const write = async (text: string) => {
+      await writeFile(join(workspace, 'one'), text);
+      await utimes(join(workspace, 'one'), 1, 1);
+    };
+    await write('a');
+    await git(workspace, 'add', 'one');
+    await git(workspace, 'commit', '--quiet', '-m', 'one');
+    await utimes(join(workspace, '.git/index'), 1, 1);
+    await write('b');
+
+    const { folder } = await save();
+
+    expect(await readFile(join(folder ?? '', 'work.patch'), 'utf8')).toContain('+b');
   });
 
   test('a repository without a commit or a remote is saved whole', async () => {
