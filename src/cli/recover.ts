@@ -1,8 +1,6 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { detectContainment } from '../../runner/contain/detect-containment.js';
-import { createClock } from '../clock.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import { nearestWord } from '../domain/nearest-word.js';
 import { shellWord } from '../domain/shell-word.js';
@@ -83,13 +81,10 @@ async function restoreInto(
   io: Io,
 ): Promise<RestoredRepository> {
   if (!(await isFolder(into))) throw new UsageError(`${into} is no folder`);
-  const clock = createClock();
   const scratch = await mkdtemp(join(tmpdir(), 'baton-recover-'));
   try {
-    const containment = await detectContainment({ isolation: 'none', hide: [], clock });
-    return await restoreRepository(saved, repository, await openTargetGit(into, scratch, io, containment));
+    return await restoreRepository(saved, repository, await openTargetGit(into, scratch, io));
   } finally {
-    clock.close();
     await rm(scratch, { recursive: true, force: true });
   }
 }

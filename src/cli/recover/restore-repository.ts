@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { BATON_IDENTITY } from '../../../runner/git/git.js';
 import { BUNDLE_FILE, PATCH_FILE } from '../../../runner/workspace/saved-work.js';
 import { BatonError } from '../../domain/errors.js';
 import { assertNever } from '../../domain/json.js';
@@ -253,8 +254,5 @@ Saved as ${name}.
 async function identity(git: TargetGit): Promise<{ readonly [name: string]: string }> {
   const isKnown =
     (await git.attempt(['var', 'GIT_COMMITTER_IDENT'])).ok && (await git.attempt(['var', 'GIT_AUTHOR_IDENT'])).ok;
-  const [name, email] = ['Baton', 'baton@localhost'];
-  return isKnown
-    ? {}
-    : { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: name, GIT_COMMITTER_EMAIL: email };
+  return isKnown ? {} : BATON_IDENTITY;
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { recoverSetup } from './recover-fixture.js';
@@ -65,7 +65,6 @@ describe('baton recover reports missing data', () => {
   test('a folder without a repository, no folder at all, and a system without git', async () => {
     const { base, clone, call } = await savedSetup();
     await mkdir(join(base, 'bin'));
-    for (const program of ['bash', 'tail']) await symlink(`/bin/${program}`, join(base, 'bin', program));
 
     const none = await call(base);
     const nowhere = await call(base, { issue: 'AB-1', into: 'nowhere' });
@@ -73,7 +72,7 @@ describe('baton recover reports missing data', () => {
 
     expect(none).toMatchObject({ code: 2, err: expect.stringContaining('is not in a git repository. Go to a clone') });
     expect(nowhere).toMatchObject({ code: 2, err: expect.stringContaining('nowhere is no folder') });
-    expect(gitless).toMatchObject({ code: 2, err: expect.stringContaining('git is not installed') });
+    expect(gitless).toMatchObject({ code: 2, err: expect.stringContaining('git could not be started') });
   });
 
   test('a commit that the repository does not have, and where to get it', async () => {
