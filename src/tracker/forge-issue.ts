@@ -112,6 +112,34 @@ export function mapWanted<Found extends ForgeIssue>(
   }
 }
 
+/** What the result of `mapWanted` depends on besides the record. Label states never change. */
+export function mappingKey(states: readonly string[], { assignee }: Mapping): string {
+  return JSON.stringify([states, assignee]);
+}
+
+type Additions = Pick<Issue, 'author' | 'blocked_by' | 'dispatchable' | 'held_back'>;
+
+/** The last result for each mapped issue. */
+const COMPLETED = new WeakMap<Issue, Issue>();
+
+/** The issue with what further requests have told; the same object as at the last poll when that told the same. */
+export function completed(issue: Issue, additions: Additions): Issue {
+  const last = COMPLETED.get(issue);
+  if (last !== undefined && isComplete(last, additions)) return last;
+  const next = { ...issue, ...additions };
+  COMPLETED.set(issue, next);
+  return next;
+}
+
+function isComplete(issue: Issue, { author, blocked_by: blockers, held_back: heldBack }: Additions): boolean {
+  return (
+    issue.held_back === heldBack &&
+    issue.author?.login === author?.login &&
+    issue.author?.trusted === author?.trusted &&
+    (issue.blocked_by === blockers || JSON.stringify(issue.blocked_by) === JSON.stringify(blockers))
+  );
+}
+
 /** The problems of the records, one sentence each. */
 export function problemsOf(mapped: readonly MappedRecord<ForgeIssue>[], mapping: Mapping): readonly string[] {
   return mapped.flatMap(({ found, problem }) => problem ?? stateConflict(found, mapping) ?? []);

@@ -56,6 +56,8 @@ async function round(kind, url, answers, issues) {
   });
   const board = await PolledBoard.open(kind, url, issues);
   const poll = await measured(() => board.poll());
+  // An adapter may ask for other pages once it knows how long the list is.
+  await board.poll();
   const again = await measured(() => board.poll());
   await board.close();
   return { receive, parse, poll, again };

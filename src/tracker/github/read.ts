@@ -4,7 +4,7 @@ import { type Blocker, type Comment, type Issue, stateKey } from '../../domain/i
 import { fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { IssueBatch } from '../../domain/ports.js';
 import { type ReadOrder, stateOf } from '../forge.js';
-import { type MappedRecord, mapWanted, problemsOf, toIssue } from '../forge-issue.js';
+import { completed, type MappedRecord, mappingKey, mapWanted, problemsOf, toIssue } from '../forge-issue.js';
 import type { HttpAnswer, HttpReading } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
 import { someOf } from '../normalise-issue.js';
@@ -35,8 +35,11 @@ export async function readByStates(states: readonly string[], order: GithubReadO
   const records = await readList(api, reading, {
     segments: ['issues'],
     query: { ...filterFor(states, order), sort: 'created', direction: 'asc' },
-    parse: readGithubIssue,
-    read: (found) => ({ number: found.number, mapped: mapWanted(found, wanted, mapping) }),
+    read: (value) => {
+      const found = readGithubIssue(value);
+      return { number: found.number, mapped: mapWanted(found, wanted, mapping) };
+    },
+    readBy: mappingKey(states, mapping),
     idOf: ({ number }) => (number === null ? null : String(number)),
   });
   return batchOf(
@@ -111,13 +114,12 @@ async function completeIssues(
     if (issue === null) return [];
     const history = found.number === null ? undefined : edits.get(found.number);
     const heldBack = issue.held_back ?? (history === undefined ? null : whyHeldBack(history, found, rules));
-    return {
-      ...issue,
+    return completed(issue, {
       author: authorOf({ login: found.author, isMember: found.isAuthorMember }, trust),
       blocked_by: blockers.get(found.number) ?? issue.blocked_by,
       dispatchable: heldBack === null,
       held_back: heldBack,
-    };
+    });
   });
 }
 
@@ -127,25 +129,21 @@ function whyHeldBack(history: HistoryResult, found: GithubIssue, rules: EditRule
   return untrustedEdit(found, history, rules);
 }
 
-interface ListOrder<Item, Record = unknown> {
+interface ListOrder<Item> {
   /** Below the repository. */
   readonly segments: readonly (string | number)[];
   readonly query?: { readonly [name: string]: string };
-  /** Reduces a record for the cache. Absent: the whole record is cached. */
-  parse?(value: unknown): Record;
-  /** Called page by page, so that a long list does not block the daemon. */
-  read(record: Record): Item;
+  /** Converts a record when its page arrives, before the page is cached. */
+  read(value: unknown): Item;
+  /** What the conversion depends on besides the record. */
+  readonly readBy?: string;
   idOf(item: Item): string | null;
 }
 
 const PAGE_SIZE = 100;
 
 /** A whole list of the repository: follows the `Link` headers. */
-export function readList<Item, Record>(
-  api: GithubApi,
-  reading: HttpReading,
-  order: ListOrder<Item, Record>,
-): Promise<readonly Item[]> {
+export function readList<Item>(api: GithubApi, reading: HttpReading, order: ListOrder<Item>): Promise<readonly Item[]> {
   const { segments, query = {} } = order;
   const search = new URLSearchParams({ ...query, per_page: String(PAGE_SIZE) });
   return readPages<Item, string>({
@@ -155,19 +153,19 @@ export function readList<Item, Record>(
       const { body, headers } = await readPage(new URL(address), reading, order);
       const next = nextPage(headers.link);
       if (next !== null && !(URL.canParse(next) && api.isBelowRepo(new URL(next), segments))) throw outsidePage(api);
-      return { items: (listIn(body, segments) as readonly Record[]).map((record) => order.read(record)), next };
+      return { items: listIn(body, segments) as readonly Item[], next };
     },
     idOf: order.idOf,
   });
 }
 
 /** An ETag covers the items alone. A full page that was the last one may have a next page by now, which only a whole answer names. */
-async function readPage<Item, Record>(
+async function readPage<Item>(
   address: URL,
   reading: HttpReading,
-  { parse }: ListOrder<Item, Record>,
+  { read, readBy = '' }: ListOrder<Item>,
 ): Promise<HttpAnswer> {
-  const options = { isConditional: true, ...(parse ? { digest: (body: unknown) => parsed(body, parse) } : {}) };
+  const options = { isConditional: true, digest: (body: unknown) => converted(body, read), digestBy: readBy };
   const page = await reading.get(address, options);
   const isFull = listOf(page.body).length >= PAGE_SIZE;
   const isDoubtful = page.isCached && isFull && nextPage(page.headers.link) === null;
@@ -175,8 +173,8 @@ async function readPage<Item, Record>(
 }
 
 /** A body that is no list stays as it is; `listIn` rejects it. */
-function parsed(body: unknown, parse: (value: unknown) => unknown): unknown {
-  return Array.isArray(body) ? body.map((value) => parse(value)) : body;
+function converted(body: unknown, read: (value: unknown) => unknown): unknown {
+  return Array.isArray(body) ? body.map((value) => read(value)) : body;
 }
 
 /** Throws `tracker_response`: a body that is no list must not pass for an empty one. */

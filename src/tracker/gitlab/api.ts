@@ -143,17 +143,17 @@ function renamed({ project }: GitlabApi, { fullPath }: ProjectFacts): BatonError
   return new BatonError('invalid_tracker_config', message);
 }
 
-interface PageOrder<Record = unknown> {
+interface PageOrder {
   /** Below the project. */
   readonly segments: readonly (string | number)[];
   readonly query?: readonly (readonly [name: string, value: string])[];
-  /** Reduces a record for the cache. Absent: the whole record is cached. */
-  parse?(value: unknown): Record;
 }
 
-interface ListOrder<Item, Record = unknown> extends PageOrder<Record> {
-  /** Called page by page, so that a long list does not block the daemon. */
-  read(record: Record): Item;
+interface ListOrder<Item> extends PageOrder {
+  /** Converts a record when its page arrives, before the page is cached. */
+  read(value: unknown): Item;
+  /** What the conversion depends on besides the record. */
+  readonly readBy?: string;
   idOf(item: Item): string | null;
 }
 
@@ -173,37 +173,30 @@ export function readLabels(
 }
 
 /** A whole list of the project. */
-export function readList<Item, Record>(
-  api: GitlabApi,
-  reading: HttpReading,
-  order: ListOrder<Item, Record>,
-): Promise<readonly Item[]> {
+export function readList<Item>(api: GitlabApi, reading: HttpReading, order: ListOrder<Item>): Promise<readonly Item[]> {
   return readPages<Item, number>({
     name: GITLAB,
     first: 1,
-    read: async (page) => {
-      const { items, next } = await readPage(api, reading, order, page);
-      return { items: items.map((record) => order.read(record)), next };
-    },
+    read: (page) => readPage(api, reading, order, page),
     idOf: order.idOf,
   });
 }
 
 /** Throws `tracker_response`: a body that is no list must not pass for an empty one. */
-export async function readPage<Record>(
+export async function readPage<Item>(
   api: GitlabApi,
   reading: HttpReading,
-  { segments, query = [], parse }: PageOrder<Record>,
+  { segments, query = [], read, readBy = '' }: Omit<ListOrder<Item>, 'idOf'>,
   page: number,
-): Promise<Page<Record, number>> {
+): Promise<Page<Item, number>> {
   const search = new URLSearchParams([
     ...query.map(([name, value]): [string, string] => [name, value]),
     ['per_page', String(PAGE_SIZE)],
     ['page', String(page)],
   ]);
   const path = `${api.projectPath(...segments)}?${search}`;
-  const digest = (body: unknown) => (parse && Array.isArray(body) ? body.map((value) => parse(value)) : body);
-  const { body, headers } = await reading.get(path, { isConditional: true, digest });
+  const digest = (body: unknown) => (Array.isArray(body) ? body.map((value) => read(value)) : body);
+  const { body, headers } = await reading.get(path, { isConditional: true, digest, digestBy: readBy });
   if (Array.isArray(body)) return { items: body, next: nextPage(headers, page, body.length) };
   const message = `${GITLAB} answered without a list of ${segments.join('/')}. Check tracker.provider.endpoint.`;
   throw new BatonError('tracker_response', message);

@@ -4,7 +4,16 @@ import { type Blocker, type Comment, type Issue, stateKey } from '../../domain/i
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import type { IssueBatch } from '../../domain/ports.js';
 import type { ReadOrder } from '../forge.js';
-import { type ForgeIssue, hasLabels, type MappedRecord, mapWanted, problemsOf, toIssue } from '../forge-issue.js';
+import {
+  completed,
+  type ForgeIssue,
+  hasLabels,
+  type MappedRecord,
+  mappingKey,
+  mapWanted,
+  problemsOf,
+  toIssue,
+} from '../forge-issue.js';
 import { graphql } from '../http/graphql.js';
 import type { HttpReading } from '../http/tracker-http.js';
 import type { LabelStates } from '../label-states.js';
@@ -45,8 +54,11 @@ export async function readByStates(states: readonly string[], order: GitlabReadO
   const records = await readList(api, reading, {
     segments: ['issues'],
     query: Object.entries({ state, scope: 'all', order_by: 'created_at', sort: 'asc' }),
-    parse: readGitlabIssue,
-    read: (found) => ({ number: found.number, mapped: mapWanted(found, wanted, mapping) }),
+    read: (value) => {
+      const found = readGitlabIssue(value);
+      return { number: found.number, mapped: mapWanted(found, wanted, mapping) };
+    },
+    readBy: mappingKey(states, mapping),
     idOf: ({ number }) => (number === null ? null : String(number)),
   });
   if (records.length === 0) await project.proveGone(reading);
@@ -64,8 +76,7 @@ export async function readByNumbers(numbers: readonly number[], order: GitlabRea
     const answer = await readList(api, reading, {
       segments: ['issues'],
       query: [...batch.map((number) => ['iids[]', String(number)] as const), ['scope', 'all'], ['state', 'all']],
-      parse: readGitlabIssue,
-      read: (found) => found,
+      read: readGitlabIssue,
       idOf: ({ number }) => (number === null ? null : String(number)),
     });
     records.push(...answer.filter(({ number }) => number === null || batch.includes(number)));
@@ -118,13 +129,12 @@ async function completeIssues(
   return complete.map(({ found, issue }) => {
     const history = found.number === null ? undefined : histories.get(found.number);
     const heldBack = issue.held_back ?? (history === undefined ? null : whyHeldBack(history, found, rules));
-    return {
-      ...issue,
+    return completed(issue, {
       author: authorOf({ login: found.author, isMember: isMember(found.author) }, trust),
       blocked_by: (found.number === null ? undefined : blockers.get(found.number)) ?? issue.blocked_by,
       dispatchable: heldBack === null,
       held_back: heldBack,
-    };
+    });
   });
 }
 
@@ -296,7 +306,12 @@ export async function readComments(number: number, order: CommentsOrder): Promis
   const { api, reading, trust } = order;
   const newestFirst: WrittenComment[] = [];
   for (let page = 1; page <= MAX_PAGES; page++) {
-    const { items, next } = await readPage(api, reading, { segments: ['issues', number, 'notes'], query: QUERY }, page);
+    const { items, next } = await readPage(
+      api,
+      reading,
+      { segments: ['issues', number, 'notes'], query: QUERY, read: fieldsOf },
+      page,
+    );
     newestFirst.push(...(await commentsIn(items, order)));
     const trusted = newestFirst.filter((comment) => isTrustedWriter(comment, trust) !== false);
     if (next === null || trusted.length >= MAX_COMMENTS) break;

@@ -160,7 +160,12 @@ export class EditHistories {
     const edits: Edit[] = [];
     const query = Object.entries({ sort: 'desc', order_by: 'created_at', activity_filter: 'only_activity' });
     for (let page = 1; page <= MAX_PAGES; page++) {
-      const { items, next } = await readPage(this.api, reading, { segments: ['issues', number, 'notes'], query }, page);
+      const { items, next } = await readPage(
+        this.api,
+        reading,
+        { segments: ['issues', number, 'notes'], query, read: fieldsOf },
+        page,
+      );
       let oldestMs = Number.POSITIVE_INFINITY;
       for (const { system, body, author, created_at: at } of items.map(fieldsOf)) {
         const atMs = timeOf(at);

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { BatonError } from '../../domain/errors.js';
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
 import { shown } from '../../text/neutralise.js';
-import type { HttpReading } from './tracker-http.js';
+import type { HttpReading, HttpRequest } from './tracker-http.js';
 
 export interface GraphqlRequest {
   readonly reading: HttpReading;
@@ -11,6 +11,8 @@ export interface GraphqlRequest {
   readonly path: string;
   readonly query: string;
   readonly variables: { readonly [name: string]: unknown };
+  /** For pages of lists that are read again and again. `digest` takes the whole answer. */
+  readonly keep?: Pick<HttpRequest, 'isConditional' | 'digest' | 'digestBy'>;
   mask(text: string): string;
   /** Maps a known error of the tracker to one of ours; null for any other. */
   classify?(error: Fields, headers: IncomingHttpHeaders): BatonError | null;
@@ -20,13 +22,14 @@ export interface GraphqlRequest {
 
 /** The `data` of a response. An error counts whatever the status is. */
 export async function graphql(request: GraphqlRequest): Promise<Fields> {
-  const { reading, name, path, query, variables } = request;
+  const { reading, name, path, query, variables, keep } = request;
   // Some trackers send errors with 400, whose messages have more details than the status.
   const { body, status, headers } = await reading.ask({
     method: 'POST',
     path,
     body: { query, variables },
     accept: [400],
+    ...keep,
   });
   const { data, errors } = fieldsOf(body);
   const problems = listOf(errors).map(fieldsOf);

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { BoundedMap } from '../../domain/bounded-map.js';
 import { BatonError } from '../../domain/errors.js';
@@ -39,10 +40,12 @@ export interface HttpRequest {
   /** A path below the base, with its query, or a whole URL on the same origin. */
   readonly path: string | URL;
   readonly body?: unknown;
-  /** Send the ETag of the last response. For GET. */
+  /** Keep the answer: send its ETag the next time (for GET), and do not parse the same bytes again. */
   readonly isConditional?: boolean;
   /** Reduces a body before it is cached and returned, for lists whose records hold much more than is needed. */
   digest?(body: unknown): unknown;
+  /** What the digest depends on besides the body. */
+  readonly digestBy?: string;
   /** Request the whole body even if it has not changed, and replace the cached one. */
   readonly isRenewed?: boolean;
   /** Statuses besides 2xx that are no errors. */
@@ -54,7 +57,7 @@ export interface HttpRequest {
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** Parsed JSON or its digest; null without a body. After a 304 the same object as before. */
+  /** Parsed JSON or its digest; null without a body. The same object as before after a 304, or when a kept answer has come again. */
   readonly body: unknown;
   /** The response was a 304. */
   readonly isCached: boolean;
@@ -62,9 +65,12 @@ export interface HttpAnswer {
   readonly bytes: number;
 }
 
-/** The answer to a conditional request, so that the tracker need not send it again. */
+/** The answer to a conditional request. */
 interface CachedEntry {
-  readonly etag: string;
+  /** With it the tracker need not send the answer again. */
+  readonly etag: string | null;
+  /** Without an ETag: a digest of the bytes, which shows whether the answer has come again. */
+  readonly hash: string | null;
   /** The same object each time, so that a caller may cache results by it. */
   readonly answer: CachedAnswer;
   readonly bytes: number;
@@ -117,8 +123,8 @@ export class TrackerHttp {
   async #ask(request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
     const method = request.method ?? 'GET';
     const first = this.#urlOf(request.path);
-    const mayBeCached = request.isConditional === true && request.isRenewed !== true && method === 'GET';
-    const cached = mayBeCached ? this.#cache.get(first.href) : undefined;
+    const key = request.isConditional === true ? cacheKey(method, first, request) : null;
+    const cached = key === null || request.isRenewed === true ? undefined : this.#cache.get(key);
     let url = first;
     for (let hops = 0; ; hops++) {
       const raw = await this.#send(method, url, request, cached?.etag ?? null, signal);
@@ -134,13 +140,14 @@ export class TrackerHttp {
       }
       const isGood = (status >= 200 && status < 300) || request.accept?.includes(status) === true;
       if (!isGood) throw this.#bad(method, url, raw);
+      if (status === 200 && cached && cached.hash !== null && cached.hash === hashOf(raw.body)) {
+        return { status, headers, body: cached.answer.body, isCached: false, bytes: raw.body.length };
+      }
       const whole = readJsonBody(raw.body, (problem) =>
         this.#fault('tracker_response', method, url, `answered ${status}, and the answer ${problem}`),
       );
-      const body = request.digest && status === 200 ? request.digest(whole) : whole;
-      if (request.isConditional && status === 200 && typeof headers.etag === 'string') {
-        this.#cache.set(first.href, { etag: headers.etag, answer: { body, headers }, bytes: raw.body.length });
-      }
+      const body = request.digest && status < 300 ? request.digest(whole) : whole;
+      if (key !== null && status === 200) this.#cache.set(key, cachedEntry(method, raw, body));
       return { status, headers, body, isCached: false, bytes: raw.body.length };
     }
   }
@@ -243,6 +250,20 @@ export class TrackerHttp {
   #shownPath(url: URL): string {
     return this.#options.mask(url.pathname).slice(0, 200);
   }
+}
+
+function cacheKey(method: Method, url: URL, { body, digestBy = '' }: HttpRequest): string {
+  return JSON.stringify([method, url.href, body, digestBy]);
+}
+
+function cachedEntry(method: Method, { headers, body: raw }: RawAnswer, body: unknown): CachedEntry {
+  const etag = method === 'GET' && typeof headers.etag === 'string' ? headers.etag : null;
+  const answer = { body, headers };
+  return { etag, hash: etag === null ? hashOf(raw) : null, answer, bytes: raw.length };
+}
+
+function hashOf(bytes: Buffer): string {
+  return hash('sha256', bytes, 'base64');
 }
 
 /** Continues a sentence about the request. The message of the cause may name an address, so that only its code is shown. */

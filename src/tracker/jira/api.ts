@@ -62,8 +62,8 @@ export class JiraCalls {
     return this.ask({ path: `${API}${path}`, accept });
   }
 
-  post(path: string, body: unknown, accept: readonly number[] = []): Promise<HttpAnswer> {
-    return this.ask({ method: 'POST', path: `${API}${path}`, body, accept });
+  post(path: string, body: unknown, more: Omit<HttpRequest, 'method' | 'path' | 'body'> = {}): Promise<HttpAnswer> {
+    return this.ask({ method: 'POST', path: `${API}${path}`, body, ...more });
   }
 
   async ask(request: HttpRequest): Promise<HttpAnswer> {

@@ -36,20 +36,30 @@ interface Search {
   readonly upToDate?: readonly string[];
 }
 
-/** The issues that match all clauses. `convert` runs page by page. */
-export function searchIssues<Item extends Fields>(
+interface Conversion<Item> {
+  convert(record: unknown): Item;
+  /** What the conversion depends on besides the record: a page that comes again as it was is not converted again. Absent: nothing is kept. */
+  readonly by?: string;
+}
+
+/** The issues that match all clauses. */
+export async function searchIssues<Item>(
   calls: JiraCalls,
   { clauses, fields, upToDate = [] }: Search,
-  convert: (record: unknown) => Item,
+  { convert, by }: Conversion<Item>,
 ): Promise<readonly Item[]> {
   const reconciled = upToDate.length === 0 ? {} : { reconcileIssues: upToDate.map(Number) };
   const search = { jql: joinClauses(clauses), fields, maxResults: PAGE_SIZE, ...reconciled };
-  return readPages<Item, string>({
+  const keep = {
+    digest: (body: unknown) => converted(body, convert),
+    ...(by === undefined ? {} : { isConditional: true, digestBy: by }),
+  };
+  const found = await readPages<Found<Item>, string>({
     name: 'Jira',
     first: '',
     async read(cursor) {
       const page = cursor === '' ? {} : { nextPageToken: cursor };
-      const { body } = await calls.post('/search/jql', { ...search, ...page });
+      const { body } = await calls.post('/search/jql', { ...search, ...page }, keep);
       const { issues, nextPageToken, isLast } = fieldsOf(body);
       if (!Array.isArray(issues)) throw invalidAnswer('the result of a search', 'has no list of issues');
       const next = isLast === true ? null : textOf(nextPageToken);
@@ -58,10 +68,24 @@ export function searchIssues<Item extends Fields>(
           'The pages of Jira are inconsistent: one claims that there are more, without a token to read them. Baton reads them again at the next poll.';
         throw new BatonError('tracker_pagination', message);
       }
-      return { items: issues.map(convert), next };
+      return { items: issues as readonly Found<Item>[], next };
     },
-    idOf: ({ id }) => textOf(id),
+    idOf: ({ id }) => id,
   });
+  return found.map(({ item }) => item);
+}
+
+interface Found<Item> {
+  readonly id: string | null;
+  readonly item: Item;
+}
+
+/** A page without a list stays as it is, and is rejected. */
+function converted<Item>(body: unknown, convert: (record: unknown) => Item): unknown {
+  const { issues, ...rest } = fieldsOf(body);
+  if (!Array.isArray(issues)) return body;
+  const found = issues.map((record): Found<Item> => ({ id: textOf(fieldsOf(record).id), item: convert(record) }));
+  return { ...rest, issues: found };
 }
 
 interface FetchedIssues {
@@ -124,7 +148,7 @@ export async function matchingIds(
     const batch = ids.slice(at, at + MAX_RECONCILED);
     if (!batch.every((id) => NUMERIC_ID.test(id))) throw invalidAnswer('an issue', 'has an id that is not a number');
     const search = { clauses: [...clauses, `id in (${batch.join(', ')})`], fields: ['id'], upToDate: batch };
-    for (const { id } of await searchIssues(calls, search, fieldsOf)) matching.add(textOf(id) ?? '');
+    for (const { id } of await searchIssues(calls, search, { convert: fieldsOf })) matching.add(textOf(id) ?? '');
   }
   return matching;
 }

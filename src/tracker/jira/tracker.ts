@@ -4,7 +4,7 @@ import { type Comment, type Issue, stateKey } from '../../domain/issue.js';
 import { fieldsOf, textOf } from '../../domain/json.js';
 import { nearestWord } from '../../domain/nearest-word.js';
 import type { HostTool, IssueBatch, IssueChange, IssueUpdate, Tracker, TrackerFacts } from '../../domain/ports.js';
-import { normaliseIssue, normaliseList } from '../normalise-issue.js';
+import { collectIssues, normaliseIssue, tryNormalise } from '../normalise-issue.js';
 import type { TrackerAdapter, TrackerOptions } from '../registry.js';
 import { ISSUE_REF, invalidAnswer, JiraApi, type JiraCalls } from './api.js';
 import { namesOf, ProjectCache, type ProjectFacts, statusesNamed } from './project.js';
@@ -76,13 +76,16 @@ class JiraTracker implements Tracker {
     const clauses = [...scopeClauses(facts, this.#jira.ownClause), `status in (${terms.join(', ')})`];
     const context = await this.#context(calls);
     const search = { clauses, fields: ISSUE_FIELDS };
-    const raw = await searchIssues(calls, search, (record) => toIssue(record, context)).catch((error: unknown) => {
+    const tried = await searchIssues(calls, search, {
+      convert: (record) => tryNormalise(toIssue(record, context)),
+      by: JSON.stringify([context.trust, context.site, context.assignee?.name]),
+    }).catch((error: unknown) => {
       // A cached state or the project may have been deleted.
       if (hasStatus(error, 400)) this.#projects.clear();
       throw error;
     });
-    if (raw.length === 0) await calls.account();
-    const list = await normaliseList(raw);
+    if (tried.length === 0) await calls.account();
+    const list = collectIssues(tried);
     // The search index may lag behind: drop issues that were moved meanwhile.
     const wanted = new Set(states.map(stateKey));
     const issues = list.issues.filter(({ state }) => wanted.has(stateKey(state)));
@@ -226,7 +229,7 @@ function warningsFor({ project }: ProjectFacts, jira: JiraSettings, trust: Trust
 
 async function checkJql(calls: JiraCalls, facts: ProjectFacts, ownClause: string): Promise<void> {
   const jql = joinClauses(scopeClauses(facts, ownClause));
-  const answer = await calls.post('/search/jql', { jql, fields: ['id'], maxResults: 1 }, [400]);
+  const answer = await calls.post('/search/jql', { jql, fields: ['id'], maxResults: 1 }, { accept: [400] });
   if (answer.status === 400) {
     const message = `Jira rejects tracker.provider.jql. It says: ${calls.reasonIn(answer) || 'nothing'}`;
     throw new BatonError('invalid_tracker_config', message);

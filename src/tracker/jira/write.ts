@@ -28,12 +28,12 @@ export async function changeIssue(
   const isMove = state !== undefined && stateKey(state) !== stateKey(current);
   const transition = isMove ? await findTransition(calls, facts, { path, key, current, wanted: state }) : null;
   if (comment !== undefined) {
-    const answer = await calls.post(`${path}/comment`, { body: markdownToAdf(comment) }, REFUSALS);
+    const answer = await calls.post(`${path}/comment`, { body: markdownToAdf(comment) }, { accept: REFUSALS });
     if (isRefusal(answer)) throw refusal(`Jira did not take the comment on ${key}`, calls.reasonIn(answer));
   }
   if (transition === null) return { state: current };
   await afterComment(comment, async () => {
-    const answer = await calls.post(`${path}/transitions`, { transition: { id: transition.id } }, REFUSALS);
+    const answer = await calls.post(`${path}/transitions`, { transition: { id: transition.id } }, { accept: REFUSALS });
     const problem = `Jira did not move ${key} from "${current}" to "${transition.to}"`;
     if (isRefusal(answer)) throw refusal(problem, calls.reasonIn(answer));
   });

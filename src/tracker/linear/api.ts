@@ -1,6 +1,6 @@
 import { BatonError } from '../../domain/errors.js';
 import { type Fields, fieldsOf, listOf, textOf } from '../../domain/json.js';
-import { graphql } from '../http/graphql.js';
+import { type GraphqlRequest, graphql } from '../http/graphql.js';
 import {
   badStatus,
   numberIn,
@@ -33,6 +33,7 @@ interface LinearQuery {
   readonly variables: { readonly [name: string]: unknown };
   /** For changes and queries about one issue: turns Linear's validation errors into `tracker_refused`. */
   readonly mayRefuse?: boolean;
+  readonly keep?: GraphqlRequest['keep'];
 }
 
 /** Linear's GraphQL API: one address and one key. Turns its errors into `BatonError`. */
@@ -64,10 +65,10 @@ export class LinearApi {
   }
 
   /** Returns the `data` of the answer. */
-  query(reading: HttpReading, { query, variables, mayRefuse = false }: LinearQuery): Promise<Fields> {
+  query(reading: HttpReading, { query, variables, mayRefuse = false, keep = {} }: LinearQuery): Promise<Fields> {
     const { mask } = this.#options;
     const classify = (error: Fields) => this.#errorFrom(error, reading, mayRefuse);
-    return graphql({ reading, name: NAME, path: this.#path, query, variables, mask, classify });
+    return graphql({ reading, name: NAME, path: this.#path, query, variables, keep, mask, classify });
   }
 
   /** Returns the raw answer with its errors. Throws only for a rate limit. */

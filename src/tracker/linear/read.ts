@@ -25,6 +25,8 @@ interface ReadOptions {
   readonly scope: LinearScope;
   readonly reading: HttpReading;
   readonly context: IssueContext;
+  /** Pages that come again as they were are not converted again. */
+  readonly isRepeated?: boolean;
 }
 
 /** What the settings say about the author and the assignee of an issue. */
@@ -60,7 +62,7 @@ export class IssueReader {
     const wanted = new Map(states.map((state) => [stateKey(state), state.trim()]));
     const names = [...wanted.values()].map((name) => ({ name: { eqIgnoreCase: name } }));
     const first = Math.min(PAGE.issues, Math.max(MIN_PAGE, this.#expectedIssues));
-    const tried = await this.#read([{ state: { or: names } }], first, options);
+    const tried = await this.#read([{ state: { or: names } }], first, { ...options, isRepeated: true });
     this.#expectedIssues = tried.length + SPARE;
     return collectIssues(tried.filter((one) => one instanceof BatonError || wanted.has(stateKey(one.state))));
   }
@@ -101,7 +103,7 @@ export class IssueReader {
   async #readPages(
     conditions: readonly Fields[],
     { first, nested }: { readonly first: number; readonly nested: number },
-    { scope, reading, context }: ReadOptions,
+    { scope, reading, context, isRepeated = false }: ReadOptions,
   ): Promise<readonly IssueNode[]> {
     const { project, team } = scope;
     const within = [
@@ -122,6 +124,11 @@ export class IssueReader {
       read: async (after) => {
         const data = await this.api.query(reading, {
           query: ISSUES_QUERY,
+          keep: {
+            isConditional: isRepeated,
+            digest: (answer) => withIssueNodes(answer, context),
+            digestBy: JSON.stringify(context),
+          },
           variables: {
             ...scopeVariables,
             nested,
@@ -132,10 +139,7 @@ export class IssueReader {
           },
         });
         this.scopes.requireVisible(scope, data);
-        return {
-          items: nodesOf(data, 'issues').map((node) => issueNode(fieldsOf(node), context)),
-          next: nextCursor(data, 'issues'),
-        };
+        return { items: nodesOf(data, 'issues') as readonly IssueNode[], next: nextCursor(data, 'issues') };
       },
     });
   }
@@ -155,6 +159,15 @@ function byIdentifier(ref: string): Fields | null {
 
 function isTruncatedIssue(node: IssueNode): node is IssueNode & { readonly id: string } {
   return node.isTruncated && node.id !== null;
+}
+
+/** Converts the nodes of a page. An answer without them stays as it is; `nodesOf` rejects it. */
+function withIssueNodes(answer: unknown, context: IssueContext): unknown {
+  const { data, ...rest } = fieldsOf(answer);
+  const issues = fieldsOf(fieldsOf(data).issues);
+  if (!Array.isArray(issues.nodes)) return answer;
+  const nodes = issues.nodes.map((node) => issueNode(fieldsOf(node), context));
+  return { ...rest, data: { ...fieldsOf(data), issues: { ...issues, nodes } } };
 }
 
 function issueNode(node: Fields, context: IssueContext): IssueNode {

@@ -41,6 +41,29 @@ test('a conditional read sends the ETag, and a 304 returns the same object as be
   expect(server.requests.map(({ headers }) => headers['if-none-match'])).toEqual([undefined, '"v1"', undefined]);
 });
 
+test('a kept answer without an ETag is not converted again while its bytes stay the same', async () => {
+  let title = 'one';
+  const { server, http } = await opened(({ body }) => ({ body: { title, asked: body } }));
+  const ask = async (page: number, digestBy = 'trust: members') => {
+    const digest = (body: unknown) => ({ by: digestBy, body });
+    const keep = { isConditional: true, digest, digestBy };
+    return (await http.reading(NEVER).ask({ method: 'POST', path: '/x', body: { page }, ...keep })).body;
+  };
+
+  const first = await ask(1);
+  const again = await ask(1);
+  const otherPage = await ask(2);
+  const otherRule = await ask(1, 'trust: anyone');
+  title = 'two';
+  const changed = await ask(1);
+
+  expect(again).toBe(first);
+  expect(otherPage).toMatchObject({ body: { asked: { page: 2 } } });
+  expect(otherRule).toMatchObject({ by: 'trust: anyone' });
+  expect(changed).toMatchObject({ body: { title: 'two' } });
+  expect(server.requests.every(({ headers }) => headers['if-none-match'] === undefined)).toBe(true);
+});
+
 test('the digest of a good response is cached under its ETag and made once', async () => {
   const { http } = await opened(({ url, headers }) => {
     if (url.pathname === '/api/gone') return { status: 404, body: { said: 'no' } };
