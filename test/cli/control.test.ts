@@ -5,6 +5,7 @@ import { change, message } from '../../src/cli/control.js';
 import { explain } from '../../src/cli/explain.js';
 import { logs } from '../../src/cli/logs.js';
 import type { World } from './cli-fixture.js';
+import { until } from './client/live-daemon.js';
 import { place } from './command.js';
 import {
   daemonIn,
@@ -133,12 +134,16 @@ describe('baton pause and resume', () => {
 
     const second = await daemonIn(here);
     await second.line(({ msg, detail }) => msg === 'nothing to start' && /^Paused/.test(String(detail)));
-    const explained = await here.baton('explain', 'TASK-1');
+    // On a busy machine a reading is soon too old for polls every 200 ms.
+    const explained = await until('a reading is fresh', async () => {
+      const { stdout } = await here.baton('explain', 'TASK-1');
+      return stdout.includes('✗ reading_fresh') ? undefined : stdout;
+    });
     const resumed = await here.baton('resume');
     await second.said('run started');
 
     expect(paused).toMatchObject({ code: 0, stderr: '' });
-    expect(explained.stdout).toMatch(
+    expect(explained).toMatch(
       /one rule prevents it[\s\S]*✗ not_paused\s+paused since .*\n\s+→ resume with `baton resume`\n/,
     );
     expect(resumed.code).toBe(0);
