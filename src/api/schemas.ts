@@ -237,6 +237,12 @@ export const timelineShape = z.strictObject({
   diff: textOrNull,
 });
 
+/** The event `timeline` of the stream. */
+export const timelineEventShape = timelineShape.extend({
+  reset: z.boolean(),
+  plan: timelineShape.shape.plan.nullable(),
+});
+
 /** `GET /api/v1/stats?days=30`: every local day, the oldest first. */
 export const statsShape = z.strictObject({
   days: z.array(

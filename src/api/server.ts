@@ -6,6 +6,7 @@ import { type Access, type Admit, admitByToken, admitOwner, bearsOneOf, createGu
 import { Connections } from './connections.js';
 import { NEEDS_TOKEN, refusal } from './refusal.js';
 import type { Route, RouteContext, StatusSource } from './routes.js';
+import { VERSION_HEADER } from './socket-address.js';
 
 /** The routes and the packages below them take longer to load than the rest of a start, so the first request loads them. */
 export interface LateRoutes {
@@ -27,6 +28,8 @@ export interface HttpOptions extends LateRoutes {
 
 export interface SocketOptions extends LateRoutes {
   readonly path: string;
+  /** Of the daemon. */
+  readonly version: string;
   /** Routes that only the owner has. */
   routes(): Promise<readonly Route[]>;
   readonly limits?: Partial<HttpLimits>;
@@ -101,11 +104,12 @@ export async function startHttp(options: HttpOptions): Promise<HttpServer> {
 
 /** Serves the API to the daemon's own user over a socket. There must be no file at that path. */
 export async function startSocket(options: SocketOptions): Promise<Closable> {
-  const { path, routes } = options;
+  const { path, version, routes } = options;
   const limits = { ...LIMITS, ...options.limits };
   const server = createLimitedServer(limits, () => true);
   server.maxConnections = limits.connections;
   await listen(server, { path }, (error) => error);
+  server.on('request', (_request, response) => response.setHeader(VERSION_HEADER, version));
   serve(server, answerRequests(options, admitOwner, { limits, connections: null, more: routes }), options);
   return { close: closeOnce(server) };
 }

@@ -10,6 +10,9 @@ export interface SocketAddress {
   close(): Promise<void>;
 }
 
+/** The header of answers over the socket with the version of the daemon. */
+export const VERSION_HEADER = 'baton-version';
+
 /** A socket address has at most 107 bytes on Linux and 103 on macOS. */
 const MAX_BYTES = 100;
 

@@ -1,9 +1,9 @@
-import { type AnswerRequest, acceptedShape, type IssueView, type QuestionView, stateShape } from '../api/schemas.js';
+import type { AnswerRequest, IssueView, QuestionView } from '../api/schemas.js';
 import { lastWord } from '../domain/shell-word.js';
 import { neutralise, neutraliseLines } from '../text/neutralise.js';
 import { chop } from '../text/terminal-text.js';
 import type { DaemonClient, DaemonTarget } from './client.js';
-import { getIssue, issuePath, withDaemon } from './client.js';
+import { getIssue, issuePath, lateShape, withDaemon } from './client.js';
 import { type Io, printProblem } from './io.js';
 import { openPrompt, type Prompt, PromptClosed } from './prompt.js';
 
@@ -44,7 +44,11 @@ function questionsOf({ asking, parked }: IssueView): readonly QuestionView[] {
 }
 
 async function send(client: DaemonClient, view: IssueView, request: AnswerRequest, io: Io): Promise<number> {
-  const { message } = await client.post(issuePath(view.issue_identifier, 'answer'), request, acceptedShape);
+  const { message } = await client.post(
+    issuePath(view.issue_identifier, 'answer'),
+    request,
+    lateShape('acceptedShape'),
+  );
   io.stdout.write(`${neutraliseLines(message)}\n`);
   return 0;
 }
@@ -73,7 +77,7 @@ function printOpen(open: readonly QuestionView[], view: IssueView, io: Io): numb
 }
 
 async function list(client: DaemonClient, io: Io): Promise<number> {
-  const { asking, parked } = await client.get('/api/v1/state', stateShape);
+  const { asking, parked } = await client.get('/api/v1/state', lateShape('stateShape'));
   const all = [
     ...asking.map((one) => ({ ...one, open: one.questions })),
     ...parked.flatMap((one) => (one.question ? [{ ...one, open: [one.question] }] : [])),

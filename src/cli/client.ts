@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { z } from 'zod';
-import { errorShape, type IssueView, issueShape, LISTS, stateShape } from '../api/schemas.js';
-import { socketAddress } from '../api/socket-address.js';
+import type { IssueView } from '../api/schemas.js';
+import { socketAddress, VERSION_HEADER } from '../api/socket-address.js';
 import { type SseEvent, SseParser } from '../api/sse-parser.js';
 import { BatonError, toBatonError } from '../domain/errors.js';
 import { nearestWord } from '../domain/nearest-word.js';
@@ -18,14 +18,24 @@ import type { Io } from './io.js';
 /** A client of a running daemon, over the socket in its state directory. The methods throw `ApiError` or `daemon_not_running`. */
 export interface DaemonClient {
   readonly stateDir: string;
-  get<T>(path: string, shape: z.ZodType<T>): Promise<T>;
+  get<T>(path: string, shape: Shape<T>): Promise<T>;
   /** `timeoutMs`: until the response begins. */
-  post<T>(path: string, body: unknown, shape: z.ZodType<T>, timeoutMs?: number): Promise<T>;
+  post<T>(path: string, body: unknown, shape: Shape<T>, timeoutMs?: number): Promise<T>;
   text(path: string): Promise<string>;
   /** Ends with the connection, and after 45 seconds of silence. Throws only when it cannot start or an event is invalid. */
   events(path: string, lastEventId?: string): AsyncIterable<StreamEvent>;
   /** Aborts the requests in progress. */
   close(): void;
+}
+
+type Shape<T> = z.ZodType<T> | (() => Promise<z.ZodType<T>>);
+
+type Shapes = typeof import('../api/schemas.js');
+type ShapeName = Extract<keyof Shapes, `${string}Shape`>;
+
+/** A shape of the API that is loaded only for the answer of another version: that takes a third of the time of a command. */
+export function lateShape<Name extends ShapeName>(name: Name): () => Promise<Shapes[Name]> {
+  return async () => (await import('../api/schemas.js'))[name];
 }
 
 export interface StreamEvent {
@@ -80,6 +90,7 @@ export async function connectDaemon(
     client: new HttpClient({ socketPath: address.path }),
     limits: { ...LIMITS, ...limits },
     closed: closing.signal,
+    version: io.version,
     notRunning: location.notRunning,
   };
   await probeSocket(address.path, connection).catch(async (error: unknown) => {
@@ -95,17 +106,22 @@ export async function connectDaemon(
 }
 
 function clientOn(connection: DaemonConnection, stateDir: string, close: () => void): DaemonClient {
-  const { limits } = connection;
-  const exchange = async (request: SocketRequest): Promise<string> => readBody(await send(connection, request), limits);
+  const { limits, version } = connection;
+  const text = async (request: SocketRequest): Promise<string> => readBody(await send(connection, request), limits);
+  const exchange = async <T>(request: SocketRequest, shape: Shape<T>): Promise<T> => {
+    const response = await send(connection, request);
+    const answer = parseJson(await readBody(response, limits));
+    if (version !== undefined && response.headers[VERSION_HEADER] === version) return answer as T;
+    return checkShape(answer, typeof shape === 'function' ? await shape() : shape);
+  };
   return {
     stateDir,
-    get: async (path, shape) => parseAnswer(await exchange({ method: 'GET', path }), shape),
-    post: async (path, body, shape, timeoutMs) => {
+    get: (path, shape) => exchange({ method: 'GET', path }, shape),
+    post: (path, body, shape, timeoutMs) => {
       const headers = { 'content-type': 'application/json' };
-      const text = JSON.stringify(body ?? {});
-      return parseAnswer(await exchange({ method: 'POST', path, headers, body: text, timeoutMs }), shape);
+      return exchange({ method: 'POST', path, headers, body: JSON.stringify(body ?? {}), timeoutMs }, shape);
     },
-    text: (path) => exchange({ method: 'GET', path }),
+    text: (path) => text({ method: 'GET', path }),
     events: (path, lastEventId) => streamEvents(connection, path, lastEventId),
     close,
   };
@@ -115,6 +131,7 @@ interface DaemonConnection {
   readonly client: HttpClient;
   readonly limits: ClientLimits;
   readonly closed: AbortSignal;
+  readonly version: string | undefined;
   notRunning(cause: unknown): Error;
 }
 
@@ -165,11 +182,12 @@ async function readBody(response: HttpResponse, limits: ClientLimits): Promise<s
   } catch (error) {
     throw badAnswer('the answer of the daemon is not UTF-8', error);
   }
-  if (response.status < 200 || response.status > 299) throw errorOf(response.status, text);
+  if (response.status < 200 || response.status > 299) throw await errorOf(response.status, text);
   return text;
 }
 
-function errorOf(status: number, text: string): ApiError {
+async function errorOf(status: number, text: string): Promise<ApiError> {
+  const { errorShape } = await import('../api/schemas.js');
   const parsed = errorShape.safeParse(jsonOrNull(text));
   if (!parsed.success) return badAnswer(`the daemon answered ${status} without an error code`);
   return new ApiError(status, parsed.data.error.code, parsed.data.error.message);
@@ -181,10 +199,6 @@ function jsonOrNull(text: string): unknown {
   } catch {
     return null;
   }
-}
-
-function parseAnswer<T>(text: string, shape: z.ZodType<T>): T {
-  return checkShape(parseJson(text), shape);
 }
 
 /** Throws `bad_answer` for data that the daemon of this version would not send. */
@@ -310,7 +324,7 @@ export function issuePath(issue: string, action?: string): string {
 /** Adds a suggestion to the error for an unknown issue. Throws `ApiError`. */
 export async function getIssue(client: DaemonClient, name: string): Promise<IssueView> {
   try {
-    return await client.get(issuePath(name), issueShape);
+    return await client.get(issuePath(name), lateShape('issueShape'));
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'issue_not_found') throw error;
     const near = await nearestIssue(client, name);
@@ -320,7 +334,8 @@ export async function getIssue(client: DaemonClient, name: string): Promise<Issu
 
 /** The identifier of an issue of the daemon that is spelled like `name`. */
 export async function nearestIssue(client: DaemonClient, name: string): Promise<string | null> {
-  const state = await client.get('/api/v1/state', stateShape);
+  const state = await client.get('/api/v1/state', lateShape('stateShape'));
+  const { LISTS } = await import('../api/schemas.js');
   const identifiers = LISTS.flatMap((list) => state[list].map((entry) => entry.issue_identifier));
   return nearestWord(name, [...new Set(identifiers)]);
 }
@@ -340,7 +355,7 @@ interface DaemonLocation {
   notRunning(cause?: unknown): BatonError;
 }
 
-type Environment = Pick<Io, 'cwd' | 'env' | 'homeDir'>;
+type Environment = Pick<Io, 'cwd' | 'env' | 'homeDir' | 'version'>;
 
 /** Does not read the workflow: its daemon may run while the file is invalid or gone. */
 export async function locateDaemon({ workflow, stateDir }: DaemonTarget, io: Environment): Promise<DaemonLocation> {

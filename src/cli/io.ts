@@ -16,14 +16,17 @@ export interface Io {
   readonly env: NodeJS.ProcessEnv;
   readonly cwd: string;
   readonly homeDir: string;
+  /** Of this command. A daemon of the same version sends what this command expects, so its answers are not checked. */
+  readonly version?: string;
 }
 
-export function processIo(): Io {
+export function processIo(version: string): Io {
   const { stdout, stderr, stdin } = process;
   return {
     stdout,
     stderr,
     stdin,
+    version,
     isTTY: stdin.isTTY === true && stdout.isTTY === true,
     env: { ...process.env },
     cwd: process.cwd(),

@@ -1,8 +1,7 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
 import { readTimeline } from '../api/read-timeline.js';
-import { issueShape, type Timeline, type TimelineEntry, timelineShape } from '../api/schemas.js';
+import type { Timeline, TimelineEntry } from '../api/schemas.js';
 import type { RunRecord } from '../domain/durable.js';
 import { timeOf } from '../domain/json.js';
 import { nearestWord } from '../domain/nearest-word.js';
@@ -17,11 +16,11 @@ import {
   type DaemonTarget,
   isNotRunning,
   issuePath,
+  lateShape,
   locateDaemon,
   nearestIssue,
   printDaemonError,
 } from './client.js';
-import { followDaemon, untilInterrupted } from './follow-daemon.js';
 import { type Io, printProblem } from './io.js';
 import { type LogFrame, type LoggedRun, renderEntries, renderRunHead } from './logs-view.js';
 import { isTerminal, paintOf, wantsColour } from './terminal.js';
@@ -120,9 +119,6 @@ function frameOf(io: Io): LogFrame {
 /** How many printed entries are compared with the entries of a new connection. */
 const MAX_COMPARED = 1_000;
 
-/** The event `timeline` of the stream. */
-const timelineEventShape = timelineShape.extend({ reset: z.boolean(), plan: timelineShape.shape.plan.nullable() });
-
 /** Prints new events, run after run, until it is interrupted. Throws `ApiError`. */
 async function followLog(
   target: DaemonTarget,
@@ -131,6 +127,8 @@ async function followLog(
   stateDir: string,
   io: Io,
 ): Promise<number> {
+  const { followDaemon, untilInterrupted } = await import('./follow-daemon.js');
+  const { timelineEventShape } = await import('../api/schemas.js');
   const interruption = untilInterrupted(io);
   let printed = alreadyPrinted;
   let isGone = false;
@@ -197,12 +195,12 @@ function daemonLogs(client: DaemonClient, issue: string): LogSource {
   const runPath = (resource: string, runId: string) => `${issuePath(name, resource)}?run=${encodeURIComponent(runId)}`;
   return {
     async findIssue() {
-      const view = await client.get(issuePath(issue), issueShape).catch(nullIfNotFound);
+      const view = await client.get(issuePath(issue), lateShape('issueShape')).catch(nullIfNotFound);
       if (view === null) return null;
       name = view.issue_identifier;
       return { identifier: name, runs: view.history };
     },
-    timeline: (runId) => client.get(runPath('timeline', runId), timelineShape).catch(nullIfNotFound),
+    timeline: (runId) => client.get(runPath('timeline', runId), lateShape('timelineShape')).catch(nullIfNotFound),
     transcript: (runId) => client.text(runPath('transcript', runId)).catch(nullIfNotFound),
     nearestIssue: () => nearestIssue(client, issue),
   };

@@ -7,7 +7,11 @@ import { addToolCommands } from './program-tools.js';
 import { addWorkCommands } from './program-work.js';
 
 /** Runs the command that `argv` names and returns its exit code. Throws `BatonError`. */
-export async function runProgram(argv: readonly string[], version: string, io: Io = processIo()): Promise<number> {
+export async function runProgram(
+  argv: readonly string[],
+  version: string,
+  io: Io = processIo(version),
+): Promise<number> {
   let exitCode = 0;
   const context: ProgramContext = {
     program: new Command('baton'),

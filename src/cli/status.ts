@@ -1,12 +1,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type StateView, stateShape } from '../api/schemas.js';
+import type { StateView } from '../api/schemas.js';
 import { shellWord } from '../domain/shell-word.js';
 import { defaultLockDir } from '../state-dir.js';
 import type { LockHolder } from '../store/instance-lock.js';
 import { cut, oneLine, rowsOf, wrap } from '../text/terminal-text.js';
-import { connectDaemon, type DaemonTarget, isNotRunning, locateDaemon, printDaemonError } from './client.js';
-import { followDaemon, nextState, untilInterrupted } from './follow-daemon.js';
+import { connectDaemon, type DaemonTarget, isNotRunning, lateShape, locateDaemon, printDaemonError } from './client.js';
 import { type Io, printJson, printProblem } from './io.js';
 import type { Frame } from './status-lists.js';
 import { type DaemonStatus, renderDaemons, renderStatus, renderStored } from './status-view.js';
@@ -79,7 +78,7 @@ async function statusOfOne(options: StatusOptions, io: Io): Promise<number> {
 async function readState(target: DaemonTarget, io: Io): Promise<StateView> {
   const client = await connectDaemon(target, io);
   try {
-    return await client.get('/api/v1/state', stateShape);
+    return await client.get('/api/v1/state', lateShape('stateShape'));
   } finally {
     client.close();
   }
@@ -88,6 +87,7 @@ async function readState(target: DaemonTarget, io: Io): Promise<StateView> {
 /** Shows the status until it is interrupted, over restarts of the daemon. Throws `ApiError`. */
 async function watchStatus(options: StatusOptions, io: Io): Promise<number> {
   const { workflow, stateDir } = options;
+  const { followDaemon, nextState, untilInterrupted } = await import('./follow-daemon.js');
   const interruption = untilInterrupted(io);
   let view: StateView | null = null;
   let gone: string | null = null;

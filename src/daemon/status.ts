@@ -87,13 +87,13 @@ export class DaemonStatus {
 
   /** Never rejects: a daemon without a socket can still work. */
   async listenSocket(): Promise<void> {
-    const { stateDir, log, allow, resources } = this.#options;
+    const { stateDir, version, log, allow, resources } = this.#options;
     await this.#openPage.clear();
     const routes = async () => {
       const { allowRoute } = await import('./allow-route.js');
       return [...this.#openPage.routes, allowRoute(allow)];
     };
-    this.#socket = serveSocket(stateDir.path, { ...this.#routes(), routes }).catch((error: unknown) => {
+    this.#socket = serveSocket(stateDir.path, { ...this.#routes(), version, routes }).catch((error: unknown) => {
       log.warn({ detail: toBatonError(error).message }, 'commands cannot reach this daemon: no socket');
       return null;
     });

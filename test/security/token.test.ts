@@ -208,6 +208,7 @@ describe('a program that has taken the port', () => {
       source: async () => source,
       onError: source.onError,
       path: join(stateDir, 'socket'),
+      version: '1.2.3',
       routes: async () => page.routes,
     });
     onTestFinished(() => socket.close());

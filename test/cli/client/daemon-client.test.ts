@@ -53,6 +53,23 @@ describe('the daemon of a workflow', () => {
     for (const client of [other, named]) client.close();
   });
 
+  test('of another version is checked, and of the same one not', async () => {
+    const here = { ...world(), version: '1.2.3' };
+    let version = '1.2.3';
+    await answering(join(here.dir, 's'), (_, response) =>
+      response.setHeader('baton-version', version).end('{"hello":1}'),
+    );
+    const client = await connectDaemon({ stateDir: 's' }, here);
+
+    const same = await client.get('/x', greeting);
+    version = '1.2.4';
+    const other = await failureOf(client.get('/x', greeting));
+
+    client.close();
+    expect(same).toEqual({ hello: 1 });
+    expect(other).toMatchObject({ code: 'bad_answer' });
+  });
+
   test.runIf(process.platform === 'linux')('is found in a folder whose path is too long for a socket', async () => {
     const here = world();
     const stateDir = join(here.dir, 'x'.repeat(150));
