@@ -64,11 +64,12 @@ test('a command runs, and its output, exit code and duration are reported', asyn
   expect(item?.durationMs).toBeGreaterThan(0);
 });
 
-test('token totals grow with every item', async () => {
+test('token totals grow until the end', async () => {
   const { signals } = await go('- write `a`: 1\n- write `b`: 2');
 
   const totals = signals.flatMap((signal) => (signal.type === 'usage' ? [signal.totals] : []));
-  expect(totals.length).toBeGreaterThanOrEqual(4);
+  // Totals that follow each other within a second are one signal.
+  expect(totals.length).toBeGreaterThanOrEqual(2);
   for (const [index, next] of totals.slice(1).entries()) {
     expect(next.input).toBeGreaterThan(totals[index]?.input ?? 0);
     expect(next.output).toBeGreaterThan(totals[index]?.output ?? 0);
