@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { ended, now } from './measure.mjs';
 
 const AT_ONCE = 10;
-const LIMIT_MS = 120_000;
+const limitMs = (issues) => 60_000 + 200 * issues;
 const TICKS_PER_SECOND = 100;
 const main = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
 const agent = fileURLToPath(new URL('instant-agent.pl', import.meta.url));
@@ -53,7 +53,7 @@ export async function burst({ issues, isolation, nodeFlags = [], env = {} }) {
           peakMb: peakMb(daemon.pid),
         };
       }
-      if (now() - begin > LIMIT_MS) throw new Error(`${done.length} of ${issues} issues are done`);
+      if (now() - begin > limitMs(issues)) throw new Error(`${done.length} of ${issues} issues are done`);
       if (daemon.exitCode !== null) throw new Error(`baton exited with ${daemon.exitCode}`);
       await wait(20);
     }

@@ -38,7 +38,6 @@ export async function simulate(
   await play(world, MOST_STEPS, isEnough);
   if (!world.laws.breach) await calmDown(world);
   const { laws, history, coverage, runs, kills } = world;
-  const { counts } = coverage;
   return {
     seed,
     runs,
@@ -47,7 +46,8 @@ export async function simulate(
     hash: history.hash,
     breach: laws.breach,
     last: history.last,
-    coverage: counts,
+    // What is still under way when a law is broken goes on counting.
+    coverage: new Map(coverage.counts),
   };
 }
 
