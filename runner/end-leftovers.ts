@@ -13,8 +13,8 @@ const NAMESPACE_CHECK_MS = 10 * 60_000;
  * Ends what is left of a run that began at `startedTicks`. A second check: the code that started a process has stopped it, so nothing should
  * be left. Never throws; a /proc that does not answer delays nothing.
  *
- * In a namespace the kernel has ended everything. So one run in ten minutes is checked, and nobody waits for it: reading the environments of
- * all processes keeps the threads busy that read and write files for other runs.
+ * In a namespace the kernel has ended everything. So one run in ten minutes is checked, in the background: reading the environments of all
+ * processes keeps the threads busy that read and write files for other runs.
  */
 export function createLeftoverCheck(containment: Containment, observer: Pick<RunObserver, 'warned'>) {
   const { clock } = containment;

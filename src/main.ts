@@ -32,7 +32,7 @@ function isTooOld(present: string, needed: string): boolean {
 
 /**
  * From Node 22.1 on, keeps what V8 has compiled, which saves a quarter of the time of a start. It is executed, so it lies in the folder of
- * all state, which no run sees, and only where nobody else can write. Commands make no such folder where no daemon has run.
+ * all state, which no run sees, and only where no other account can write. Commands make no such folder where no daemon has run.
  */
 function keepCompiledCode(): void {
   const { enableCompileCache } = module as typeof module & { enableCompileCache?(folder: string): unknown };

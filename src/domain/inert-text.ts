@@ -2,14 +2,14 @@
 const BREAK = '\u200b';
 
 export interface InertOptions {
-  /** The tracker shows Markdown, where code mentions nobody. Otherwise code is treated like other text. Default true. */
+  /** The tracker shows Markdown, where a mention in code has no effect. Otherwise code is treated like other text. Default true. */
   readonly isMarkdown?: boolean;
   /** The issue of the run, as its identifier: `#12`, `ENG-12`. "Fixes #12" keeps its effect for this issue only. Default: none. */
   readonly ownIssue?: string | null;
 }
 
 /**
- * Makes a text of an agent inert in other systems: it mentions nobody, commands no bot and closes no other issue. Every mention, slash command and closing
+ * Makes a text of an agent inert in other systems: it cannot mention people, command bots or close other issues. Every mention, slash command and closing
  * keyword gets an invisible character behind its first letter; the rest stays as it is. Code that is clearly code keeps its mentions, which are inert
  * there already, but not commands, because bots read the source of a comment. Where Markdown parsers could disagree about what is code, everything counts as text.
  * Idempotent. Pure, and linear in the text.

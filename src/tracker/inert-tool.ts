@@ -8,7 +8,7 @@ const MARKDOWN_KINDS = ['github', 'gitlab', 'linear', 'jira', 'local'];
 const TEXT_KEY =
   /^(?:body|title|description|notes?|comments?|text|summary|subject|content|value|(?:\w+_)?message|commit_title)$/i;
 
-/** Makes a tool that writes into the tracker mention nobody and command no bot: `tracker.mentions` is off. */
+/** A tool whose texts cannot mention people or command bots, for `tracker.mentions: false`. */
 export function inertTool(tool: HostTool, kind: string): HostTool {
   return {
     ...tool,

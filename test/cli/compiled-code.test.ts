@@ -6,7 +6,7 @@ import { place } from './command.js';
 
 const canKeep = 'enableCompileCache' in module;
 
-test('compiled code is kept only beside the state of daemons, where nobody else can write', async () => {
+test('compiled code is kept only beside the state of daemons, where no other account can write', async () => {
   const here = place();
   const base = join(here.dir, '../home/.local/state/baton');
 

@@ -12,10 +12,9 @@ import {
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { worktreeRepository } from '../../runner/executors/codex/agent-program.js';
+import { closedPaths, privateEntries, toolchainLogins } from '../../runner/executors/codex/closed-paths.js';
 import { permissionProfile, readablePaths } from '../../runner/executors/codex/permission-profile.js';
-import { privateEntries } from '../../runner/executors/codex/private-entries.js';
 import { ensureSocketFolder } from '../../runner/executors/codex/socket-folder.js';
-import { toolchainLogins } from '../../runner/executors/codex/toolchain-logins.js';
 import type { CodexConfig } from '../../src/domain/config.js';
 import { agent, failureOf, type RunOptions, run, tempFolder } from '../runner/executors/codex/harness.js';
 import { otherAccount } from '../support/other-account.js';
@@ -395,6 +394,21 @@ describe('what commands may read', () => {
 
     expect([...closed].sort()).toEqual(['folder/key', 'key', 'private'].map((name) => join(dir, name)));
     expect(filesystem).toMatchObject({ [join(dir, 'private')]: 'deny', [join(dir, 'key')]: 'read' });
+  });
+
+  test('SEC-31 closed paths are looked up again after a minute, and for another home', async () => {
+    const home = realpathSync(tempFolder());
+    const login = join(home, '.npm-global/etc/npmrc');
+    mkdirSync(dirname(login), { recursive: true });
+
+    const before = await closedPaths({ HOME: home }, 0);
+    writeFileSync(login, '_authToken=x');
+
+    expect(before).not.toContain(login);
+    expect(await closedPaths({ HOME: home }, 59_999)).not.toContain(login);
+    expect(await closedPaths({ HOME: home }, 60_000)).toContain(login);
+    expect(await closedPaths({ HOME: tempFolder() }, 60_001)).not.toContain(login);
+    expect(await closedPaths({ HOME: home }, 60_002)).toContain(login);
   });
 
   test('SEC-31 logins inside of readable toolchains are closed, and their other settings are not', async () => {

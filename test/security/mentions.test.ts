@@ -7,7 +7,7 @@ import { startFakeGithub } from '../support/trackers/fake-github.js';
 
 const CONTEXT = { issue: issue({ identifier: 'GH-12' }), runId: 'r' };
 
-describe('SEC-37 texts of agents mention nobody and command no bot', () => {
+describe('SEC-37 texts of agents cannot mention people or command bots', () => {
   const COMMENT =
     'Done, @octocat. It closes #13.\n/ok-to-test\n@dependabot merge\n\nSee `@Override`; mail ann@example.org.';
 

@@ -4,7 +4,7 @@ import { fieldsOf, textOf } from '../../../src/domain/json.js';
 import type { StepContext } from '../executor.js';
 import { readAgentProgram, worktreeRepository } from './agent-program.js';
 import type { AppServerClient } from './app-server-client.js';
-import { closedPaths } from './private-entries.js';
+import { closedPaths } from './closed-paths.js';
 import { CALLS, INITIALIZED } from './protocol.js';
 import type { Reporter } from './reporter.js';
 import { ensureSocketFolder } from './socket-folder.js';

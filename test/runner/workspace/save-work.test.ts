@@ -9,7 +9,7 @@ import { savedWorkspace } from '../../support/saved-workspace.js';
 import { tempFolder } from './temp-folder.js';
 
 const DAY_MS = 86_400_000;
-const NOBODY = 65534;
+const OTHER_ACCOUNT = 65534;
 const isRoot = process.geteuid?.() === 0;
 
 describe('saveWork', () => {
@@ -228,7 +228,7 @@ describe('saveWork', () => {
     await writeFile(join(workspace, 'closed/inner/.git/HEAD'), 'ref: refs/heads/main');
     if (isRoot)
       for (const name of ['closed', 'closed/inner', 'closed/inner/.git'])
-        await chown(join(workspace, name), NOBODY, NOBODY);
+        await chown(join(workspace, name), OTHER_ACCOUNT, OTHER_ACCOUNT);
     await chmod(join(workspace, 'closed'), 0o000);
 
     const { repositories } = await asOrdinaryUser(base, () => findRepositories(workspace));
@@ -236,7 +236,7 @@ describe('saveWork', () => {
     expect(repositories).toContain(join(workspace, 'closed/inner'));
   });
 
-  test.runIf(isRoot)('a closed folder of somebody else may hide a repository, so it is an error', async () => {
+  test.runIf(isRoot)('a closed folder of another account may hide a repository, so it is an error', async () => {
     const { base, workspace } = await savedWorkspace();
     await mkdir(join(workspace, 'closed'));
     await chmod(join(workspace, 'closed'), 0o644);
