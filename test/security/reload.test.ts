@@ -370,6 +370,7 @@ describe('SEC-30 code of the repository that the workflow runs', () => {
   test.each([
     ['a folder that agents may read', 'shared', 'shared'],
     ['the folder around one that agents may read', 'shared', 'shared/docs'],
+    ['the root of the workspaces', 'workspaces', 'shared'],
   ])('%s cannot become a link to another place', async (_, link, readable) => {
     const daemon = await repositoryWith({
       settings: OBEDIENT.replace('codex: {', `codex: { readable: [${readable}],`),
